@@ -64,6 +64,7 @@ static void write_metrics(struct nt_agent *agent)
 		.attachments_over_cap = nt_attachment_over_cap(agent->attachment),
 		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
+		.uncovered_calls = agent->uncovered_calls,
 		.workers_started = agent->workers.started,
 		.workers_killed = agent->workers.killed,
 		.workers_left = agent->workers.lefts,
@@ -328,7 +329,7 @@ static void tick(struct nt_agent *agent)
 	if (agent->disk_queue)
 		nt_disk_queue_turn(agent->disk_queue, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
-		nt_agent_balance(agent, boot_ns);
+		nt_agent_budget(agent, boot_ns);
 		look_at_bus(agent);
 		look_at_limits(agent);
 		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());

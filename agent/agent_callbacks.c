@@ -22,6 +22,18 @@ _Static_assert((int)NT_OWN_LINKS_FILES >= (int)NT_PROCESS_TABLE_FILES,
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
 
+static void note_uncovered(struct nt_agent *agent, const struct nt_mapped_file *file,
+			   const struct nt_uncovered_calls *calls)
+{
+	if (!calls->count)
+		return;
+	agent->uncovered_calls += calls->count;
+	(void)nt_warn(0,
+		      "%u communication calls of '%s' have no probe, such as '%s': ranks that make "
+		      "them show longer steps and less communication",
+		      calls->count, file->name, calls->first);
+}
+
 static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t subjects)
 {
 	struct nt_agent *agent = data;
@@ -35,6 +47,8 @@ static int attach_file(void *data, const struct nt_mapped_file *file, uint32_t s
 	};
 	int r = nt_discover_file(agent->discover, file->dev, file->ino, &opened);
 
+	if (r == 0 && opened.symbols)
+		note_uncovered(agent, file, &opened.symbols->uncovered);
 	if (r == 0) {
 		order.fd = opened.fd;
 		order.symbols = opened.symbols;
@@ -118,20 +132,20 @@ static void on_interpreter(void *data, const struct nt_inspector_task *task,
 			   struct nt_inspector_outcome *outcome)
 {
 	struct nt_agent *agent = data;
-	struct nt_gc_probe_places places;
+	struct nt_gc_probe_sites sites;
 	struct nt_attach_gc_probe_order order = {
 		.fd = outcome->fd,
 		.pid = task->request.pid,
 		.start_ns = task->start_ns,
-		.places = &places,
+		.sites = &sites,
 	};
 	struct nt_owner owner;
 	uint64_t start_ns;
 	int r = outcome->result;
 
 	if (r == 0)
-		r = outcome->kind == NT_ANSWER_PLACES && outcome->fd >= 0
-			    ? nt_inspection_parse_places(outcome->body, outcome->len, &places)
+		r = outcome->kind == NT_ANSWER_SITES && outcome->fd >= 0
+			    ? nt_inspection_parse_sites(outcome->body, outcome->len, &sites)
 			    : -EBADMSG;
 	if (r == 0)
 		r = nt_proc_start_ns(order.pid, &start_ns);
@@ -208,13 +222,18 @@ static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boo
 	nt_attach_forget(agent->attach, pid);
 }
 
+/* Several ends may be noticed at one time. Who ended first is in the events of the kernel side. */
 static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t boot_ns)
 {
 	struct nt_agent *agent = data;
+	uint64_t ended_ns;
 
 	/* The last calls must precede the end; calls that are not read by then are lost. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
+	ended_ns = nt_attach_ended_ns(agent->attach, pid);
+	if (ended_ns > start_boot_ns && ended_ns < boot_ns)
+		boot_ns = ended_ns;
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	end_process(agent, pid, start_boot_ns);
 }

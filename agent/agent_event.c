@@ -21,7 +21,7 @@ enum {
 static void hit(struct nt_agent *agent, const struct nt_event_call *call)
 {
 	if (!nt_governor_hit(agent->governor, call->h.pid, call->h.row) &&
-	    agent->config->budget > 0 && nt_own_links_knows(agent->own_links, call->h.pid))
+	    agent->config->budget > 0 && nt_own_links_has(agent->own_links, call->h.pid))
 		nt_governor_meet(agent->governor, call->h.pid);
 }
 

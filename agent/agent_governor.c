@@ -181,11 +181,11 @@ void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns)
 	nt_own_links_tick(agent->own_links, boot_ns, real_ns);
 }
 
-void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns)
+void nt_agent_budget(struct nt_agent *agent, uint64_t boot_ns)
 {
 	if (agent->balanced_ns)
-		nt_governor_balance(agent->governor, agent->event_cpu_ns - agent->event_cpu_seen_ns,
-				    boot_ns - agent->balanced_ns);
+		nt_governor_budget(agent->governor, agent->event_cpu_ns - agent->event_cpu_seen_ns,
+				   boot_ns - agent->balanced_ns);
 	agent->event_cpu_seen_ns = agent->event_cpu_ns;
 	agent->balanced_ns = boot_ns;
 }

@@ -62,7 +62,7 @@ struct nt_agent {
 	uint32_t recalls; /* still allowed in this second */
 	int epoll, timer, signals;
 	uint64_t event_since_ns; /* monotonic, when the previous event was processed */
-	uint64_t ticks, taken, lost, attach_failures, looked_ns;
+	uint64_t ticks, taken, lost, attach_failures, uncovered_calls, looked_ns;
 	bool ends;
 	uint64_t bus_failed_ns; /* boot time of the last failure; 0: none since the last success */
 	bool warned_budget, warned_metrics, warned_tenants, is_bus_away;
@@ -97,7 +97,7 @@ NT_MUST_CHECK int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot);
 /* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
-void nt_agent_balance(struct nt_agent *agent, uint64_t boot_ns);
+void nt_agent_budget(struct nt_agent *agent, uint64_t boot_ns);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

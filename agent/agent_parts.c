@@ -172,7 +172,7 @@ static int open_bus(struct nt_agent *agent, uint64_t boot)
 	return r < 0 ? nt_err(r, "start") : 0;
 }
 
-static int open_front(struct nt_agent *agent)
+static int open_health_server(struct nt_agent *agent)
 {
 	struct nt_httpd_error error;
 	int r;
@@ -281,7 +281,7 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 		return r;
 	}
 	*ret_exit = NT_EXIT_NETWORK;
-	r = open_front(agent);
+	r = open_health_server(agent);
 	if (r < 0)
 		return r;
 	*ret_exit = NT_EXIT_SYSTEM;

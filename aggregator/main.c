@@ -146,7 +146,7 @@ static enum nt_exit check_spool(struct running *running)
 	return NT_EXIT_BUS;
 }
 
-static bool tells_kube(const struct nt_aggregator_config *config)
+static bool writes_kube_events(const struct nt_aggregator_config *config)
 {
 	return config->kube_events || config->kube_node_condition;
 }
@@ -165,7 +165,7 @@ static enum nt_exit open_store(struct running *running)
 
 	if (config->webhook_url_file)
 		receiver[options.receivers++] = webhook_name;
-	if (tells_kube(config))
+	if (writes_kube_events(config))
 		receiver[options.receivers++] = kube_name;
 	if (nt_store_open(&options, &running->store, &error) < 0) {
 		(void)nt_err(0, "%s", error.text);
@@ -226,7 +226,7 @@ static enum nt_exit open_notify(struct running *running)
 		receiver[options.receivers++] = (struct nt_notify_receiver){
 			.name = webhook_name, .url = url, .secret = secret};
 	}
-	if (code == NT_EXIT_OK && tells_kube(config)) {
+	if (code == NT_EXIT_OK && writes_kube_events(config)) {
 		code = open_kube(running);
 		receiver[options.receivers++] = (struct nt_notify_receiver){
 			.name = kube_name,

@@ -68,8 +68,8 @@ enum metric {
 	SHARDS_REVOKED,
 	SHARDS_LOST,
 	INCIDENTS_TAKEN,
-	HEADS_PUBLISHED,
-	HEADS_TAKEN,
+	SUMMARIES_PUBLISHED,
+	SUMMARIES_TAKEN,
 	REPLICA_REFUSED,
 	REPLICA_OVER_CAP,
 	BUS_WELL,
@@ -229,14 +229,14 @@ static const struct nt_metric table[METRICS] = {
 			 NULL},
 	[INCIDENTS_TAKEN] = {NAME "incidents_taken_total", NT_METRIC_COUNTER,
 			     "Incidents of other aggregators that were read.", NULL},
-	[HEADS_PUBLISHED] = {NAME "heads_published_total", NT_METRIC_COUNTER,
-			     "Heads of jobs published for other aggregators.", NULL},
-	[HEADS_TAKEN] = {NAME "heads_taken_total", NT_METRIC_COUNTER,
-			 "Heads of jobs of other aggregators that were read.", NULL},
+	[SUMMARIES_PUBLISHED] = {NAME "heads_published_total", NT_METRIC_COUNTER,
+				 "Job summaries published for other aggregators.", NULL},
+	[SUMMARIES_TAKEN] = {NAME "heads_taken_total", NT_METRIC_COUNTER,
+			     "Job summaries of other aggregators that were read.", NULL},
 	[REPLICA_REFUSED] = {NAME "replica_refused_total", NT_METRIC_COUNTER,
-			     "Malformed incidents and heads of other aggregators.", NULL},
+			     "Malformed incidents and job summaries of other aggregators.", NULL},
 	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
-			      "Heads of other aggregators' jobs over the limit.", NULL},
+			      "Job summaries of other aggregators over the limit.", NULL},
 	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE, "1 if the bus is reachable, 0 otherwise.",
 		      NULL},
 	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
@@ -284,9 +284,9 @@ static void add_ingest(const struct nt_ingest_counters *in, uint64_t *value)
 	value[RECORD_BYTES] += in->bytes;
 	value[MESSAGES] += in->messages;
 	value[DUPLICATES] += in->duplicates;
-	value[GAPS] += in->sequence.gaps;
-	value[GAPS_FILLED] += in->sequence.filled;
-	value[GAPS_FORGOTTEN] += in->sequence.forgotten;
+	value[GAPS] += in->dedup.gaps;
+	value[GAPS_FILLED] += in->dedup.filled;
+	value[GAPS_FORGOTTEN] += in->dedup.forgotten;
 	value[REFUSED_UNDECODABLE] += in->undecodable;
 	value[REFUSED_IMPOSSIBLE] += in->impossible;
 	value[REFUSED_AHEAD] += in->ahead;
@@ -317,16 +317,16 @@ static void add_engine(struct nt_engine *engine, uint64_t *value)
 	const struct nt_engine_counters *own = nt_engine_counters(engine);
 
 	value[WINDOWS] += jobs->windows;
-	value[WINDOWS_LATE] += jobs->member.late_windows;
+	value[WINDOWS_LATE] += jobs->session.late_windows;
 	value[WINDOWS_EARLY] += jobs->early_windows;
 	value[OVER_KEY] += jobs->refused_keys;
 	value[OVER_JOB] += jobs->refused_jobs;
 	value[OVER_RANK] += jobs->refused_ranks;
 	value[OVER_NODE] += jobs->refused_nodes + nt_engine_shortages(engine)->over_cap;
-	value[OVER_COMM] += jobs->member.refused_comms + frame_builder->dropped_comms +
+	value[OVER_COMM] += jobs->session.refused_comms + frame_builder->dropped_comms +
 			    frame_builder->dropped_transfers;
-	value[OVER_SERIES] += jobs->member.refused_series;
-	value[OVER_WINDOW] += jobs->member.evicted_windows;
+	value[OVER_SERIES] += jobs->session.refused_series;
+	value[OVER_WINDOW] += jobs->session.evicted_windows;
 	value[OVER_FRAME] += own->refused_frames;
 	value[SAMPLES_UNUSED] += frame_builder->unaligned_samples;
 	value[EPOCHS_ALIGNED] += frame_builder->align.aligned;
@@ -424,8 +424,8 @@ int nt_self_metrics_read(const struct nt_self_metrics *own, struct nt_snapshot *
 	if (own->bus_producer)
 		read_bus_producer(own->bus_producer, sum.value);
 	if (own->summaries) {
-		sum.value[HEADS_PUBLISHED] = own->summaries->published;
-		sum.value[HEADS_TAKEN] = own->summaries->taken;
+		sum.value[SUMMARIES_PUBLISHED] = own->summaries->published;
+		sum.value[SUMMARIES_TAKEN] = own->summaries->taken;
 		sum.value[REPLICA_REFUSED] += own->summaries->refused;
 		sum.value[REPLICA_OVER_CAP] = own->summaries->over_cap;
 	}

@@ -25,7 +25,7 @@ enum {
 #define SNAPSHOT_NS      (500 * NT_MILLISECOND)
 #define SWEEP_NS         NT_SECOND
 #define SAVE_NS          (30 * NT_SECOND)
-#define HEADS_NS         (5 * NT_SECOND)
+#define SUMMARIES_NS     (5 * NT_SECOND)
 #define RETRY_NS         (5 * NT_SECOND)
 #define STREAM_FORGET_NS NT_HOUR
 
@@ -162,7 +162,7 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	if (!service->options.snapshot_every_ns)
 		service->options.snapshot_every_ns = SNAPSHOT_NS;
 	if (!service->options.summaries_every_ns)
-		service->options.summaries_every_ns = HEADS_NS;
+		service->options.summaries_every_ns = SUMMARIES_NS;
 	if (!service->options.retry_after_ns)
 		service->options.retry_after_ns = RETRY_NS;
 	service->handler = (struct nt_shard_handler){
@@ -244,7 +244,7 @@ static void read_lag(struct nt_service *service)
 					       nt_clock_real_ns(), &service->lag) == 0;
 }
 
-static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret_meter)
+static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret_metrics)
 {
 	struct nt_bus_health health;
 	struct nt_bus_stats bus;
@@ -252,7 +252,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 	read_lag(service);
 	nt_bus_reader_stats(service->reader, &bus);
 	nt_service_bus_health(service, &health);
-	*ret_meter = (struct nt_self_metrics){
+	*ret_metrics = (struct nt_self_metrics){
 		.shards = service->gone,
 		.bus_producer = service->bus_producer
 					? nt_bus_producer_counters(service->bus_producer)
@@ -276,12 +276,12 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 		.lag_ns = service->lag.ns,
 		.bus_well = health.cause == NT_BUS_WELL,
 	};
-	memcpy(ret_meter->bus_errors, bus.errors, sizeof(ret_meter->bus_errors));
+	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
-		nt_self_metrics_add(&ret_meter->shards, shard->engine,
+		nt_self_metrics_add(&ret_metrics->shards, shard->engine,
 				    nt_ingest_counters(shard->ingest));
 	if (service->nodes)
-		nt_self_metrics_add_nodes(&ret_meter->shards,
+		nt_self_metrics_add_nodes(&ret_metrics->shards,
 					  nt_node_feed_shortages(service->nodes),
 					  nt_node_feed_counters(service->nodes));
 }
@@ -447,7 +447,7 @@ static void look_around(struct nt_service *service)
 		return;
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
 		nt_ingest_caught_up(shard->ingest);
-		nt_offsets_caught_up(shard->places);
+		nt_offsets_caught_up(shard->offsets);
 	}
 	atomic_store(&service->caught_up, true);
 	service->snapshot_ns = 0;

@@ -311,9 +311,9 @@ static int start(struct nt_service *service, struct nt_shard *shard,
 		 struct nt_bus_position *position)
 {
 	if (shard->number == NT_SHARD_WHOLE)
-		return shard->loaded ? nt_offsets_seek(shard->places, service->reader) : 0;
+		return shard->loaded ? nt_offsets_seek(shard->offsets, service->reader) : 0;
 	/* Offsets committed by the group are useless without a state. */
-	if (!shard->loaded || nt_offsets_start(shard->places, position->topic, position->partition,
+	if (!shard->loaded || nt_offsets_start(shard->offsets, position->topic, position->partition,
 					       &position->offset) < 0)
 		position->offset = NT_BUS_OLDEST;
 	return 0;
@@ -407,7 +407,7 @@ static void commit(struct nt_service *service, const struct nt_shard *shard)
 	size_t positions;
 
 	if (shard->number == NT_SHARD_WHOLE ||
-	    nt_offsets_list(shard->places, &position, &positions) < 0)
+	    nt_offsets_list(shard->offsets, &position, &positions) < 0)
 		return;
 	for (size_t i = 0; i < positions; i++)
 		position[i].offset++;

@@ -20,15 +20,15 @@ static int by_series(const void *a, const void *b)
 	return (int)left->op - (int)right->op;
 }
 
-static int copy_ops(struct nt_snapshot_job *out, const struct nt_rank_session *member,
+static int copy_ops(struct nt_snapshot_job *out, const struct nt_rank_session *session,
 		    struct nt_snapshot_rank *rank)
 {
-	size_t count = HASH_COUNT(member->series), at = 0;
+	size_t count = HASH_COUNT(session->series), at = 0;
 	struct nt_snapshot_op *op = nt_snapshot_job_alloc(out, count, sizeof(*op));
 
 	if (!op)
 		return -ENOMEM;
-	for (const struct nt_session_series *series = member->series; series;
+	for (const struct nt_session_series *series = session->series; series;
 	     series = series->hh.next)
 		op[at++] = (struct nt_snapshot_op){
 			.comm = series->key.comm,
@@ -47,24 +47,24 @@ static int copy_ops(struct nt_snapshot_job *out, const struct nt_rank_session *m
 
 /* Fills in per-step values and the detector's view of the rank. */
 static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
-		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
+		     const struct nt_rank_session *session, struct nt_snapshot_rank *rank)
 {
-	const double steps = member->frame_steps ? member->frame_steps : 1;
+	const double steps = session->frame_steps ? session->frame_steps : 1;
 	struct nt_detect_rank_view view;
 	uint32_t *peers;
 
-	rank->tier = member->tier;
-	rank->sampled = member->sampled_permille / 1000.0;
-	rank->shed = member->shed;
-	rank->steps = member->frame_steps;
-	rank->own_ns = (double)member->own_ns / steps;
-	rank->host_ns = (double)member->host_ns / steps;
-	rank->blocked_ns = (double)member->blocked_ns / steps;
-	rank->comm_ns = (double)member->comm_ns / steps;
-	rank->step_ns = (double)member->step_ns / steps;
-	rank->gpu_lag_ns = (double)member->gpu_lag_ns / steps;
-	rank->own_observable = member->tier == NT_TIER_T2 || member->tier == NT_TIER_T3;
-	if (!job->detect || !nt_detect_rank(job->detect, member->number, &view))
+	rank->tier = session->tier;
+	rank->sampled = session->sampled_permille / 1000.0;
+	rank->shed = session->shed;
+	rank->steps = session->frame_steps;
+	rank->own_ns = (double)session->own_ns / steps;
+	rank->host_ns = (double)session->host_ns / steps;
+	rank->blocked_ns = (double)session->blocked_ns / steps;
+	rank->comm_ns = (double)session->comm_ns / steps;
+	rank->step_ns = (double)session->step_ns / steps;
+	rank->gpu_lag_ns = (double)session->gpu_lag_ns / steps;
+	rank->own_observable = session->tier == NT_TIER_T2 || session->tier == NT_TIER_T3;
+	if (!job->detect || !nt_detect_rank(job->detect, session->number, &view))
 		return 0;
 	rank->own_observable = view.own_observable;
 	rank->own_peers_ns = view.own_peers_ns;
@@ -87,7 +87,7 @@ static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
 }
 
 static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
-		     const struct nt_rank_session *member, struct nt_snapshot_rank *rank)
+		     const struct nt_rank_session *session, struct nt_snapshot_rank *rank)
 {
 	const char **const names[] = {&rank->node,      &rank->namespace, &rank->pod,
 				      &rank->container, &rank->gpu,       &rank->process,
@@ -95,39 +95,39 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 	int r;
 
 	*rank = (struct nt_snapshot_rank){
-		.rank = member->number,
-		.local_rank = member->local_rank,
-		.pid = member->pid,
-		.rank_known = member->rank_known,
-		.observed = member->observed,
-		.silent = member->silent,
-		.ended = member->ended,
-		.finalized = member->finalized,
-		.uses_gpu = member->uses_gpu,
-		.inside = member->inside.in_call,
-		.inside_op = member->inside.op,
-		.inside_comm = member->inside.comm,
-		.inside_since_ns = member->inside_since_ns,
-		.total_steps = member->steps,
-		.launches = member->launches,
-		.copies = member->copies,
-		.copy_bytes = member->copy_bytes,
-		.allocs = member->allocs,
-		.alloc_bytes = member->alloc_bytes,
-		.lost = member->lost,
-		.first_seen_ns = member->first_seen_ns,
-		.last_seen_ns = member->last_seen_ns,
+		.rank = session->number,
+		.local_rank = session->local_rank,
+		.pid = session->pid,
+		.rank_known = session->rank_known,
+		.observed = session->observed,
+		.silent = session->silent,
+		.ended = session->ended,
+		.finalized = session->finalized,
+		.uses_gpu = session->uses_gpu,
+		.inside = session->inside.in_call,
+		.inside_op = session->inside.op,
+		.inside_comm = session->inside.comm,
+		.inside_since_ns = session->inside_since_ns,
+		.total_steps = session->steps,
+		.launches = session->launches,
+		.copies = session->copies,
+		.copy_bytes = session->copy_bytes,
+		.allocs = session->allocs,
+		.alloc_bytes = session->alloc_bytes,
+		.lost = session->lost,
+		.first_seen_ns = session->first_seen_ns,
+		.last_seen_ns = session->last_seen_ns,
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		*names[i] = nt_snapshot_job_text(
-			out, nt_rank_session_text(member, (enum nt_rank_session_name)i));
+			out, nt_rank_session_text(session, (enum nt_rank_session_name)i));
 		if (!*names[i])
 			return -ENOMEM;
 	}
-	r = copy_work(out, job, member, rank);
+	r = copy_work(out, job, session, rank);
 	if (r < 0)
 		return r;
-	return copy_ops(out, member, rank);
+	return copy_ops(out, session, rank);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -178,8 +178,8 @@ static int copy_incidents(struct nt_snapshot_job *out, const struct nt_job_view 
 
 static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 {
-	const size_t members = job->members - job->retired;
-	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(out, members, sizeof(*rank));
+	const size_t sessions = job->sessions - job->retired;
+	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(out, sessions, sizeof(*rank));
 	const char *name = job->name && *job->name ? job->name : job->owner->key;
 	int r;
 
@@ -201,20 +201,20 @@ static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 	out->since_ns = job->since_ns;
 	out->last_seen_ns = job->last_seen_ns;
 	out->ended_ns = job->ended_ns;
-	for (size_t i = 0; i < members; i++) {
-		r = copy_rank(out, job, job->member[i], &rank[i]);
+	for (size_t i = 0; i < sessions; i++) {
+		r = copy_rank(out, job, job->session[i], &rank[i]);
 		if (r < 0)
 			return r;
 	}
 	out->sampled = 1;
-	for (size_t i = 0; i < members; i++) {
+	for (size_t i = 0; i < sessions; i++) {
 		if (rank[i].ended)
 			continue;
 		out->sampled = rank[i].sampled < out->sampled ? rank[i].sampled : out->sampled;
 		out->shed |= rank[i].shed;
 	}
 	out->rank = rank;
-	out->ranks = members;
+	out->ranks = sessions;
 	return copy_incidents(out, nt_engine_view(job));
 }
 

@@ -33,7 +33,7 @@ missed=0 lines=
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-with_agent() { start_agent here --cgroup "$apart" "${agent_options[@]}"; }
+with_agent() { start_agent here "${agent_options[@]}"; }
 
 # ---- loops ---------------------------------------------------------------------------------------
 

@@ -366,11 +366,11 @@ static int attach_file(struct nt_attach *attach, const struct bench *bench, cons
 
 static int attach_gc_probe(const struct nt_attach *attach, int fd, struct nt_gc_probe **ret_probe)
 {
-	struct nt_gc_probe_places places;
-	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
+	struct nt_gc_probe_sites sites;
+	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &places,
+		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &sites,
 					  ret_probe);
 }
 

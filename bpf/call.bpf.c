@@ -12,8 +12,8 @@
 #include "bpf/event.h"
 
 #include "bpf/call.bpf.h"
-#include "bpf/life.bpf.h"
 #include "bpf/gc_span.bpf.h"
+#include "bpf/life.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -75,6 +75,13 @@ SEC("raw_tp/sched_process_exec")
 int process_exec(void *ctx)
 {
 	process_execs();
+	return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(signal_generate, int signal, struct kernel_siginfo *info, struct task_struct *task)
+{
+	signal_sent(signal, task);
 	return 0;
 }
 

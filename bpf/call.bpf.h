@@ -379,6 +379,13 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 		__sync_fetch_and_add(&untracked, 1);
 		return false;
 	}
+	/*
+	 * The thread's first call. The leader's slot shows until the last thread has ended that the
+	 * process made calls.
+	 */
+	if (!slot->sp && task != task->group_leader)
+		(void)bpf_task_storage_get(&inside, task->group_leader, 0,
+					   BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (slot->entry_ns) {
 		if (nested(slot, PT_REGS_SP(ctx))) {
 			hit_unseen(NT_COOKIE_ROW(cookie));

@@ -5,9 +5,9 @@
  * so this may change with any release; the bus format is proto/neutracer.proto.
  *
  * A probed function is called a *call*. Its arguments are *words*: word i is the i-th integer or
- * pointer argument slot of the calling convention. On x86-64 words 0-5 are rdi rsi rdx rcx r8 r9
- * and word 6+n is the 8 bytes at [rsp + 8 + 8n]; on arm64 words 0-7 are x0-x7 and word 8+n is
- * [sp + 8n]. The agent's probe table defines the meaning of each word.
+ * pointer argument slot of the calling convention. On x86-64 words 0-5 are rdi rsi rdx rcx r8 r9,
+ * and word 6+n is the 8 bytes at [rsp + 8 + 8n]. On arm64 words 0-7 are x0-x7, and word 8+n is [sp
+ * + 8n]. The agent's probe table defines the meaning of each word.
  */
 #ifndef NT_BPF_EVENT_H
 #define NT_BPF_EVENT_H
@@ -104,8 +104,13 @@ struct nt_process_counters {
 	__u64 period; /* kernel side: events of the process while the ring fills */
 	__u32 period_events;
 	__u32 unseen[NT_ROWS_MAX]; /* hits of event rows without an event: nested, short, or lost */
-	__u16 ended; /* set by the agent: final counters, of which `unseen` is unknown */
+	__u16 ended; /* set by the agent: final counters, of which `unseen` is unknown; NT_ENDED_* */
 	__u16 exit_code; /* set by the agent, with `ended`: see struct nt_event_end */
+};
+
+enum {
+	NT_ENDED = 1,
+	NT_ENDED_BY_PARENT = 2, /* see NT_END_KILLED_BY_PARENT */
 };
 
 struct nt_event_header {
@@ -122,7 +127,9 @@ enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
 	/* set by the agent for NT_ROW_OWN: from a link of the process's own */
 	NT_CALL_OWN = 2,
-	NT_END_EXEC = 1, /* of NT_EVENT_END */
+	/* of NT_EVENT_END */
+	NT_END_EXEC = 1,
+	NT_END_KILLED_BY_PARENT = 2, /* its SIGKILL came from its parent, as launchers send it */
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */

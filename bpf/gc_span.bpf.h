@@ -11,7 +11,7 @@
 /* Unmeasured: ends without a begin, and nested spans. */
 __u64 unmeasured;
 
-struct span {
+struct gc_span {
 	__u64 begin_ns; /* boot time; 0: no span */
 	__u64 sp;
 	__u64 nested; /* spans within this one that have not ended */
@@ -22,13 +22,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct span);
+	__type(value, struct gc_span);
 } spans SEC(".maps");
 
 static __always_inline void span_begins(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct span *span = bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct gc_span *span =
+		bpf_task_storage_get(&spans, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!span) {
 		__sync_fetch_and_add(&unmeasured, 1);
@@ -50,7 +51,7 @@ static __always_inline void span_ends(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct span *span = bpf_task_storage_get(&spans, task, 0, 0);
+	struct gc_span *span = bpf_task_storage_get(&spans, task, 0, 0);
 	__u32 counter = NT_COOKIE_COUNTER(bpf_get_attach_cookie(ctx));
 
 	if (!span || !span->begin_ns) {

@@ -10,7 +10,18 @@
 
 enum {
 	UNRETURNED_NS = 500000000, /* between the walks that find a call without a return */
+	SIGNAL_KILL = 9,
+	KILLED_BY_PARENT = 1,
+	KILLED_BY_OTHER = 2,
 };
+
+/* Who sent the first SIGKILL to a process: with its leader, freed with that task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} killer SEC(".maps");
 
 /*
  * Whether the current process made a call that is recorded at its return: the thread has an `inside`
@@ -52,13 +63,43 @@ static __always_inline void emit_end(struct task_struct *task, __u16 code, __u16
 	bpf_ringbuf_submit(e, wakeup);
 }
 
+/*
+ * In the context of the sender. A launcher kills the ranks that are left once one was killed: these
+ * did not die of the same cause, although of the same signal.
+ */
+static __always_inline void signal_sent(int signal, struct task_struct *task)
+{
+	struct task_struct *leader;
+	__u32 *by;
+
+	if (signal != SIGNAL_KILL)
+		return;
+	leader = task->group_leader;
+	if (!bpf_task_storage_get(&inside, leader, 0, 0) &&
+	    !bpf_task_storage_get(&counters, leader, 0, 0))
+		return;
+	by = bpf_task_storage_get(&killer, leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (by && !*by)
+		*by = bpf_get_current_pid_tgid() >> 32 == (__u32)task->real_parent->tgid
+			      ? KILLED_BY_PARENT
+			      : KILLED_BY_OTHER;
+}
+
+static __always_inline bool is_killed_by_parent(struct task_struct *task)
+{
+	__u32 *by = bpf_task_storage_get(&killer, task->group_leader, 0, 0);
+
+	return by && *by == KILLED_BY_PARENT && task->exit_code == SIGNAL_KILL;
+}
+
 /* Called for each thread; the last one ends the process. */
 static __always_inline void process_exits(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (task->signal->live.counter == 0)
-		emit_end(task, (__u16)task->exit_code, 0);
+		emit_end(task, (__u16)task->exit_code,
+			 is_killed_by_parent(task) ? NT_END_KILLED_BY_PARENT : 0);
 }
 
 /* The task executes another program: its state is reset. */

@@ -99,9 +99,12 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
+	struct task_struct *real_parent;
+	int tgid;
 	int exit_code; /* as wait(2) has it */
 } __attribute__((preserve_access_index));
 
+struct kernel_siginfo;
 struct seq_file;
 
 struct bpf_iter_meta {

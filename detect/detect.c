@@ -22,6 +22,7 @@
 #include "detect/rules/network_check.h"
 #include "detect/rules/network_measure.h"
 #include "detect/rules/step_judge.h"
+#include "detect/rules/undecided.h"
 #include "detect/rules/verdict.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -241,6 +242,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 		rank->finalized = seen->finalized;
 		rank->exit_signal = seen->exit_signal;
 		rank->exit_status = seen->exit_status;
+		rank->ended_by_parent = seen->ended_by_parent;
 		if (seen->node != rank->node && rank->group != NT_NO_INDEX)
 			detect->roles.dirty = true;
 		rank->node = seen->node;
@@ -294,6 +296,7 @@ static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *fra
 	nt_mismatch_check,
 	nt_hang_check,
 	nt_hang_missing,
+	nt_undecided_check,
 	nt_incidents_settle,
 };
 
@@ -323,6 +326,18 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	r = 0;
 	for (size_t i = 0; i < sizeof(stage) / sizeof(stage[0]) && r == 0; i++)
 		r = stage[i](detect, frame);
+	if (r < 0)
+		return r;
+	*ret_finding = detect->incidents.answer;
+	*ret_findings = detect->incidents.answers;
+	return 0;
+}
+
+int nt_detect_finish(struct nt_detect *detect, const struct nt_finding **ret_finding,
+		     size_t *ret_findings)
+{
+	int r = detect->frames ? nt_incidents_finish(detect) : 0;
+
 	if (r < 0)
 		return r;
 	*ret_finding = detect->incidents.answer;
@@ -375,7 +390,7 @@ bool nt_detect_rank(const struct nt_detect *detect, uint32_t number,
 		.host_peers_ns = host->peers,
 		.peer_deviation = main->peer_deviation,
 		.width = main->width,
-		.cusum = fmax(main->level.sum, main->shift.sum),
+		.cusum = nt_track_sum(main, &detect->rules),
 		.threshold = rank->group < detect->roles.groups
 				     ? nt_detect_rank_threshold(detect, rank, series)
 				     : detect->threshold,

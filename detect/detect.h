@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The detector of one job: frames in, incidents out. It is pure: no I/O, no clock, no globals.
- * Equal frames give byte-identical incidents. One thread at a time. docs/verdicts.md specifies the
+ * Equal frames give byte-identical incidents. One thread at a time. docs/detection.md specifies the
  * rules.
  */
 #ifndef NT_DETECT_DETECT_H
@@ -31,6 +31,13 @@ void nt_detect_free(struct nt_detect *detect);
 int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 		   const struct nt_finding **ret_finding, size_t *ret_findings)
 	__attribute__((warn_unused_result));
+
+/*
+ * No frame follows, as the recording or the job has ended: resolves the incidents whose evidence has
+ * ended, though not for as long as a fault may pause. *ret_finding lists them. -ENOMEM.
+ */
+int nt_detect_finish(struct nt_detect *detect, const struct nt_finding **ret_finding,
+		     size_t *ret_findings) __attribute__((warn_unused_result));
 
 /* All pending and firing incidents. Valid until the next step. */
 void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,

@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 11,
+	STATE_VERSION = 13,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -36,8 +36,11 @@ static void code_step(struct nt_codec *codec, struct nt_detect_step *step)
 {
 	nt_code_real(codec, &step->step_ns);
 	nt_code_real(codec, &step->gc_ns);
-	nt_code_real(codec, &step->gc_habit_ns);
+	nt_code_real(codec, &step->gc_before_ns);
 	nt_state_past(codec, &step->past, &step->lesson);
+	nt_code_real(codec, &step->first.step_ns);
+	nt_code_real(codec, &step->first.sigma_ns);
+	nt_code_u64(codec, &step->said_ns);
 	nt_state_cusum(codec, &step->level);
 	code_history(codec, &step->history);
 	nt_code_u64(codec, &step->charged_ns);

@@ -90,6 +90,8 @@ static void code_comm(struct nt_codec *codec, struct nt_detect_comm *comm)
 	nt_code_real(codec, &comm->all_to_all_calls);
 	nt_code_real(codec, &comm->p2p_calls);
 	code_network(codec, &comm->network);
+	code_network(codec, &comm->other_network);
+	nt_code_u32(codec, &comm->strange_rounds, UINT32_MAX);
 	code_collective_round(codec, &comm->collective_round);
 	for (int i = 0; i < NT_DETECT_COMM_OPS; i++)
 		nt_code_u8(codec, &comm->kind_of[i], NT_FRAME_POINT_TO_POINT + 1);

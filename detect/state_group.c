@@ -42,11 +42,20 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		nt_code_u8(codec, &group->tier[i], NT_FRAME_T3);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		struct nt_adaptation *tail = &group->tail[i];
+		struct nt_far_rate *rate = &group->far_rate[i];
 
 		nt_code_real(codec, &tail->windows);
 		nt_code_real(codec, &tail->entries);
 		nt_code_fail(codec, tail->entries < 0.0 || tail->entries > tail->windows);
+		nt_code_real(codec, &tail->after);
+		nt_code_real(codec, &tail->stayed);
+		nt_code_fail(codec, tail->stayed < 0.0 || tail->stayed > tail->after);
+		nt_code_real(codec, &rate->windows);
+		nt_code_real(codec, &rate->far);
+		nt_code_fail(codec, rate->far < 0.0 || rate->far > rate->windows);
 	}
+	nt_code_real(codec, &group->quiet_growth);
+	nt_code_bool(codec, &group->jumped);
 	nt_code_real(codec, &group->excess);
 	nt_code_real(codec, &group->cost);
 	nt_code_u32(codec, &group->long_rounds, UINT32_MAX);

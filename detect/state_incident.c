@@ -10,6 +10,10 @@ static void code_recovery(struct nt_codec *codec, struct nt_recovery *recovery)
 {
 	nt_code_u32(codec, &recovery->buckets, NT_RECOVERY_BUCKETS);
 	nt_code_u64(codec, &recovery->bad_ns);
+	nt_code_u64(codec, &recovery->seen_ns);
+	nt_code_real(codec, &recovery->drop);
+	nt_code_real(codec, &recovery->height);
+	nt_code_bool(codec, &recovery->ended);
 	for (uint32_t i = 0; i < recovery->buckets; i++) {
 		nt_code_u64(codec, &recovery->bucket[i].start_ns);
 		nt_code_u32(codec, &recovery->bucket[i].windows, UINT32_MAX);
@@ -28,6 +32,7 @@ static void code_blame(struct nt_codec *codec, struct nt_blame *blame)
 	nt_code_u8(codec, &blame->tier, NT_FRAME_T3);
 	nt_code_u8(codec, &blame->series, NT_SERIES_END - 1);
 	nt_code_u32(codec, &blame->absent, UINT32_MAX);
+	nt_code_bool(codec, &blame->of_node);
 	code_recovery(codec, &blame->recovery);
 }
 
@@ -97,6 +102,8 @@ static void code_lost_time(struct nt_codec *codec, struct nt_lost_time *lost_tim
 	nt_code_real(codec, &lost_time->steps);
 	nt_code_real(codec, &lost_time->step_ns);
 	nt_code_real(codec, &lost_time->due_ns);
+	nt_code_real(codec, &lost_time->excess_ns);
+	nt_code_real(codec, &lost_time->of_ns);
 	nt_code_u64(codec, &lost_time->frame);
 	nt_code_bool(codec, &lost_time->unknown);
 }

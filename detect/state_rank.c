@@ -12,9 +12,12 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 		return;
 	nt_state_cusum(codec, &track->level);
 	nt_state_cusum(codec, &track->shift);
+	nt_state_cusum(codec, &track->rate);
 	nt_state_past(codec, &track->past, lesson);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
-	nt_code_bool(codec, &track->far);
+	nt_code_u8(codec, &track->far_run, UINT8_MAX);
+	nt_code_u8(codec, &track->far_fresh, NT_FAR_FRESH);
+	nt_code_real(codec, &track->marked);
 	nt_code_bool(codec, &track->always);
 	nt_code_u8(codec, &track->peers_seen, UINT8_MAX);
 	nt_code_u64(codec, &track->frame);
@@ -132,9 +135,9 @@ static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 	nt_code_u64(codec, &rank->window_ns);
 	for (int i = 0; i < NT_STEP_METRIC_END; i++)
 		nt_code_u64(codec, &rank->sum[i]);
-	nt_code_bool(codec, &rank->has_habit);
-	if (rank->has_habit)
-		nt_code_reals(codec, rank->habit, NT_STEP_METRIC_END);
+	nt_code_bool(codec, &rank->has_metric_mean);
+	if (rank->has_metric_mean)
+		nt_code_reals(codec, rank->metric_mean, NT_STEP_METRIC_END);
 	for (int i = 0; i < NT_SERIES_END; i++)
 		code_track(codec, &rank->track[i], &lessons->of[i]);
 	nt_code_real(codec, &rank->evidence.weight);

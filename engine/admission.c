@@ -22,7 +22,7 @@ static bool expects_more(const struct nt_job_key *key)
 	for (const struct nt_job *job = key->job; job; job = job->next) {
 		if (job->ended_ns)
 			continue;
-		if (job->members - job->retired + key->admissions < job->size &&
+		if (job->sessions - job->retired + key->admissions < job->size &&
 		    key->lead_ns < job->since_ns + YOUNG_NS)
 			return true;
 		size = SIZE_MAX;
@@ -32,7 +32,7 @@ static bool expects_more(const struct nt_job_key *key)
 
 static bool is_waited_for(const struct nt_source *source, uint64_t lead_ns)
 {
-	return source->members && source->watermark_ns + NT_JOBS_SILENCE_NS >= lead_ns;
+	return source->sessions && source->watermark_ns + NT_JOBS_SILENCE_NS >= lead_ns;
 }
 
 uint64_t nt_jobs_closable_ns(struct nt_job_key *key)
@@ -75,11 +75,11 @@ uint64_t nt_jobs_admission_ns(const struct nt_job_key *key)
 
 static struct nt_rank_session *rank_holder(const struct nt_job *job, uint32_t number)
 {
-	const size_t low = nt_search_first(0, job->members - job->retired, i,
-					   job->member[i]->number >= number);
+	const size_t low = nt_search_first(0, job->sessions - job->retired, i,
+					   job->session[i]->number >= number);
 
-	if (low < job->members - job->retired && job->member[low]->number == number)
-		return job->member[low];
+	if (low < job->sessions - job->retired && job->session[low]->number == number)
+		return job->session[low];
 	return NULL;
 }
 
@@ -91,27 +91,27 @@ static bool gone_before(const struct nt_rank_session *old, const struct nt_rank_
 	return seen <= new->start_ns + CLOCK_SLACK_NS &&seen < new->first_seen_ns;
 }
 
-static bool has_world_comm(const struct nt_rank_session *member)
+static bool has_world_comm(const struct nt_rank_session *session)
 {
-	for (size_t i = 0; i < member->shared_comms; i++)
-		if (member->shared_comm[i].size == member->size)
+	for (size_t i = 0; i < session->shared_comms; i++)
+		if (session->shared_comm[i].size == session->size)
 			return true;
 	return false;
 }
 
 /* The job that shares a communicator with the session, or NULL. */
 static struct nt_job *find_shared_comm_job(const struct nt_job_key *key,
-					   const struct nt_rank_session *member)
+					   const struct nt_rank_session *session)
 {
 	struct nt_shared_comm_index *index;
 	struct nt_job *first = NULL;
 
-	for (size_t i = 0; i < member->shared_comms; i++) {
-		HASH_FIND(hh, key->shared_comm, &member->shared_comm[i].comm, sizeof(uint64_t),
+	for (size_t i = 0; i < session->shared_comms; i++) {
+		HASH_FIND(hh, key->shared_comm, &session->shared_comm[i].comm, sizeof(uint64_t),
 			  index);
 		if (!index || index->job->closed)
 			continue;
-		if (index->job->ended_ns && index->job->ended_ns <= member->start_ns)
+		if (index->job->ended_ns && index->job->ended_ns <= session->start_ns)
 			continue;
 		if (!first || index->job->hash < first->hash)
 			first = index->job;
@@ -122,27 +122,27 @@ static struct nt_job *find_shared_comm_job(const struct nt_job_key *key,
 enum fit {
 	FITS,
 	FITS_NOT, /* another job of the same key */
-	FOLLOWS, /* the member belongs to a later attempt of the job */
+	FOLLOWS, /* the session belongs to a later attempt of the job */
 };
 
-static enum fit job_fits(const struct nt_job *job, const struct nt_rank_session *member)
+static enum fit job_fits(const struct nt_job *job, const struct nt_rank_session *session)
 {
 	const struct nt_rank_session *holder;
 
-	if (job->closed || (job->ended_ns && job->ended_ns < member->first_seen_ns))
+	if (job->closed || (job->ended_ns && job->ended_ns < session->first_seen_ns))
 		return FOLLOWS;
-	holder = member->rank_known ? rank_holder(job, member->rank) : NULL;
+	holder = session->rank_known ? rank_holder(job, session->rank) : NULL;
 	if (holder)
-		return gone_before(holder, member) ? FOLLOWS : FITS_NOT;
+		return gone_before(holder, session) ? FOLLOWS : FITS_NOT;
 	if (job->ended_ns)
 		return FOLLOWS;
-	if (has_world_comm(member) && job->world_comms)
+	if (has_world_comm(session) && job->world_comms)
 		return FITS_NOT;
 	return FITS;
 }
 
 static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt_job *before,
-		   const struct nt_rank_session *member, struct nt_job **ret_job)
+		   const struct nt_rank_session *session, struct nt_job **ret_job)
 {
 	struct nt_job *job, **link;
 	size_t living = 0;
@@ -159,15 +159,15 @@ static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt
 	job->owner = key;
 	job->split = before ? before->split : key->splits++;
 	job->attempt = before ? before->attempt + 1 : 1;
-	if (job->attempt <= member->attempt_hint && member->attempt_hint < UINT32_MAX)
-		job->attempt = member->attempt_hint + 1;
+	if (job->attempt <= session->attempt_hint && session->attempt_hint < UINT32_MAX)
+		job->attempt = session->attempt_hint + 1;
 	job->hash = nt_hash_text(NT_HASH_SEED, key->key);
 	if (job->split)
 		job->hash = nt_hash_u64(job->hash, job->split);
 	job->id = nt_hash_mix(nt_hash_u64(job->hash, job->attempt));
 	job->hash = nt_hash_mix(job->hash);
-	job->size = member->size;
-	job->since_ns = member->waiting[0].end_ns;
+	job->size = session->size;
+	job->since_ns = session->waiting[0].end_ns;
 	for (link = &key->job; *link; link = &(*link)->next)
 		;
 	*link = job;
@@ -184,17 +184,17 @@ static int add_job(struct nt_jobs *jobs, struct nt_job_key *key, const struct nt
 
 /* Selects the session's job; creates one if none fits. */
 static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
-		      const struct nt_rank_session *member, struct nt_job **ret_job)
+		      const struct nt_rank_session *session, struct nt_job **ret_job)
 {
 	const struct nt_job *before = NULL;
-	struct nt_job *job = find_shared_comm_job(key, member);
+	struct nt_job *job = find_shared_comm_job(key, session);
 
 	if (job) {
 		*ret_job = job;
 		return 0;
 	}
 	for (job = key->job; job; job = job->next) {
-		switch (job_fits(job, member)) {
+		switch (job_fits(job, session)) {
 		case FITS:
 			*ret_job = job;
 			return 0;
@@ -208,7 +208,7 @@ static int choose_job(struct nt_jobs *jobs, struct nt_job_key *key,
 			break;
 		}
 	}
-	return add_job(jobs, key, before, member, ret_job);
+	return add_job(jobs, key, before, session, ret_job);
 }
 
 static int by_number(const void *a, const void *b)
@@ -225,8 +225,8 @@ static int by_number(const void *a, const void *b)
 
 void nt_job_sort(struct nt_job *job)
 {
-	if (job->members > 1)
-		qsort(job->member, job->members, sizeof(struct nt_rank_session *), by_number);
+	if (job->sessions > 1)
+		qsort(job->session, job->sessions, sizeof(struct nt_rank_session *), by_number);
 }
 
 int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
@@ -256,47 +256,48 @@ int nt_job_find_node(struct nt_job *job, uint32_t node, uint32_t *ret_index)
 	return 0;
 }
 
-static void retire(struct nt_job *job, struct nt_rank_session *member)
+static void retire(struct nt_job *job, struct nt_rank_session *session)
 {
 	size_t at = 0;
 
-	if (!member->ended) {
-		member->source->members--;
+	if (!session->ended) {
+		session->source->sessions--;
 		job->live--;
 	}
-	/* Retired members are at the end. */
-	while (job->member[at] != member)
+	/* Retired sessions are at the end. */
+	while (job->session[at] != session)
 		at++;
-	memmove(job->member + at, job->member + at + 1,
-		(job->members - at - 1) * sizeof(struct nt_rank_session *));
-	job->member[job->members - 1] = member;
-	member->retired = true;
+	memmove(job->session + at, job->session + at + 1,
+		(job->sessions - at - 1) * sizeof(struct nt_rank_session *));
+	job->session[job->sessions - 1] = session;
+	session->retired = true;
 	job->retired++;
-	(void)nt_rank_session_drop(member, UINT64_MAX);
+	(void)nt_rank_session_drop(session, UINT64_MAX);
 }
 
-static void number_member(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_session *member)
+static void number_session(struct nt_jobs *jobs, struct nt_job *job,
+			   struct nt_rank_session *session)
 {
 	struct nt_rank_session *holder = NULL;
 
-	if (member->rank_known && member->rank < NT_JOB_FIRST_UNKNOWN)
-		holder = rank_holder(job, member->rank);
-	if (holder == member)
+	if (session->rank_known && session->rank < NT_JOB_FIRST_UNKNOWN)
+		holder = rank_holder(job, session->rank);
+	if (holder == session)
 		return;
-	if (holder && gone_before(holder, member)) {
+	if (holder && gone_before(holder, session)) {
 		retire(job, holder);
 		jobs->counters.replaced_ranks++;
 		holder = NULL;
 	}
 	if (holder)
 		jobs->counters.conflicting_ranks++;
-	if (!member->rank_known || member->rank >= NT_JOB_FIRST_UNKNOWN || holder) {
+	if (!session->rank_known || session->rank >= NT_JOB_FIRST_UNKNOWN || holder) {
 		/* Never accused, and never confused with another rank. */
-		member->rank_known = false;
-		if (member->number < NT_JOB_FIRST_UNKNOWN)
-			member->number = NT_JOB_FIRST_UNKNOWN + job->unknowns++;
+		session->rank_known = false;
+		if (session->number < NT_JOB_FIRST_UNKNOWN)
+			session->number = NT_JOB_FIRST_UNKNOWN + job->unknowns++;
 	} else {
-		member->number = member->rank;
+		session->number = session->rank;
 	}
 }
 
@@ -314,101 +315,101 @@ static int rename_job(char **name, const char *given)
 	return 0;
 }
 
-static int describe_job(struct nt_job *job, const struct nt_rank_session *member)
+static int describe_job(struct nt_job *job, const struct nt_rank_session *session)
 {
-	int r = rename_job(&job->name, member->job_name ? member->job_name : "");
+	int r = rename_job(&job->name, session->job_name ? session->job_name : "");
 
 	if (r < 0)
 		return r;
-	r = rename_job(&job->namespace, nt_rank_session_text(member, NT_RANK_SESSION_NAMESPACE));
+	r = rename_job(&job->namespace, nt_rank_session_text(session, NT_RANK_SESSION_NAMESPACE));
 	if (r < 0)
 		return r;
 	/* A claimed size is accepted up to the limit of a frame. */
-	if (member->size > job->size)
-		job->size = member->size < NT_FRAME_MAX_RANKS ? member->size : NT_FRAME_MAX_RANKS;
+	if (session->size > job->size)
+		job->size = session->size < NT_FRAME_MAX_RANKS ? session->size : NT_FRAME_MAX_RANKS;
 	return 0;
 }
 
 /* Inserts by number, after equal ones and before retired ones. */
-static void insert_member(struct nt_job *job, struct nt_rank_session *member)
+static void insert_session(struct nt_job *job, struct nt_rank_session *session)
 {
-	const size_t low = nt_search_first(0, job->members - job->retired, i,
-					   job->member[i]->number > member->number);
+	const size_t low = nt_search_first(0, job->sessions - job->retired, i,
+					   job->session[i]->number > session->number);
 
-	memmove(job->member + low + 1, job->member + low,
-		(job->members - low) * sizeof(struct nt_rank_session *));
-	job->member[low] = member;
-	job->members++;
+	memmove(job->session + low + 1, job->session + low,
+		(job->sessions - low) * sizeof(struct nt_rank_session *));
+	job->session[low] = session;
+	job->sessions++;
 }
 
-static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_session *member)
+static int join_job(struct nt_jobs *jobs, struct nt_job *job, struct nt_rank_session *session)
 {
 	int r;
 
-	r = nt_jobs_grow(&job->member, job->members, &job->member_cap,
+	r = nt_jobs_grow(&job->session, job->sessions, &job->session_cap,
 			 sizeof(struct nt_rank_session *));
 	if (r < 0)
 		return r;
-	r = nt_job_find_node(job, member->node, &member->job_node);
+	r = nt_job_find_node(job, session->node, &session->job_node);
 	if (r < 0)
 		return r;
-	r = describe_job(job, member);
+	r = describe_job(job, session);
 	if (r < 0)
 		return r;
-	number_member(jobs, job, member);
-	member->job = job;
-	insert_member(job, member);
+	number_session(jobs, job, session);
+	session->job = job;
+	insert_session(job, session);
 	job->live++;
 	job->ended_ns = 0;
 	job->changed = true;
-	return nt_jobs_index_comms(jobs, member, 0);
+	return nt_jobs_index_comms(jobs, session, 0);
 }
 
-int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *member)
+int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *session)
 {
-	int r = describe_job(member->job, member);
+	int r = describe_job(session->job, session);
 
 	if (r < 0)
 		return r;
-	if (member->rank_known && member->number != member->rank) {
-		number_member(jobs, member->job, member);
-		nt_job_sort(member->job);
+	if (session->rank_known && session->number != session->rank) {
+		number_session(jobs, session->job, session);
+		nt_job_sort(session->job);
 	}
 	return 0;
 }
 
-static int admit_member(struct nt_jobs *jobs, struct nt_job_key *key,
-			struct nt_rank_session *member)
+static int admit_session(struct nt_jobs *jobs, struct nt_job_key *key,
+			 struct nt_rank_session *session)
 {
 	struct nt_job *job = NULL;
 	int r;
 
-	r = choose_job(jobs, key, member, &job);
+	r = choose_job(jobs, key, session, &job);
 	if (r >= 0)
-		r = join_job(jobs, job, member);
-	if (r < 0 && member->job)
+		r = join_job(jobs, job, session);
+	if (r < 0 && session->job)
 		return r; /* admitted, but its communicators are not all indexed */
 	if (r < 0) {
-		nt_jobs_forget_member(key, member);
-		nt_rank_session_free(member);
+		nt_jobs_forget_session(key, session);
+		nt_rank_session_free(session);
 		return r == -ENOBUFS ? 0 : r;
 	}
 	if (!job->grid.frames && !job->grid.start_ns)
-		job->grid.start_ns = member->waiting[0].end_ns;
-	jobs->counters.early_windows += nt_rank_session_drop(member, job->grid.start_ns);
+		job->grid.start_ns = session->waiting[0].end_ns;
+	jobs->counters.early_windows += nt_rank_session_drop(session, job->grid.start_ns);
 	return 0;
 }
 
 /* Communicators of an admitted session can make others due. */
 static int learn(struct nt_admission *queue, const struct nt_job_key *key,
-		 const struct nt_rank_session *member, unsigned int known)
+		 const struct nt_rank_session *session, unsigned int known)
 {
 	int r = 0;
 
 	if (HASH_COUNT(key->shared_comm) == known)
 		return 0;
-	for (size_t i = 0; i < member->shared_comms && r == 0; i++)
-		r = nt_admission_learn(queue, key, member->shared_comm[i].comm);
+	for (size_t i = 0; i < session->shared_comms && r == 0; i++)
+		r = nt_admission_learn(queue, key, session->shared_comm[i].comm);
 	return r;
 }
 
@@ -420,19 +421,19 @@ static int admit_batch(struct nt_jobs *jobs, struct nt_job_key *key, uint64_t no
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		struct nt_admission_entry *entry = queue->batch[i];
-		struct nt_rank_session *member = entry->member;
-		const uint64_t due_ns = nt_rank_session_due_ns(key, member);
+		struct nt_rank_session *session = entry->session;
+		const uint64_t due_ns = nt_rank_session_due_ns(key, session);
 		const unsigned int known = HASH_COUNT(key->shared_comm);
 
 		if (due_ns > now_ns) {
 			r = nt_admission_put(queue, entry, due_ns);
 			continue;
 		}
-		entry->member = NULL;
-		r = admit_member(jobs, key, member);
+		entry->session = NULL;
+		r = admit_session(jobs, key, session);
 		/* If no job accepted it, it is freed and nothing has become known. */
 		if (r == 0)
-			r = learn(queue, key, member, known);
+			r = learn(queue, key, session, known);
 	}
 	return r;
 }
@@ -467,8 +468,8 @@ static void keep_admission(struct nt_job_key *key, const struct nt_admission *qu
 		return; /* the queue was not filled */
 	key->admissions = 0;
 	for (size_t i = 0; i < queue->entries; i++)
-		if (queue->entry[i].member)
-			key->admission[key->admissions++] = queue->entry[i].member;
+		if (queue->entry[i].session)
+			key->admission[key->admissions++] = queue->entry[i].session;
 	if (!key->admissions)
 		key->admission_size = 0;
 }

@@ -42,15 +42,15 @@ static bool has_known_comm(const struct nt_job_key *key, const struct nt_window 
  * Whether the windows hold so few calls that the communicators that the rank shares with others of
  * a job may not be among them yet.
  */
-static bool has_few_calls(const struct nt_job_key *key, const struct nt_rank_session *member)
+static bool has_few_calls(const struct nt_job_key *key, const struct nt_rank_session *session)
 {
 	uint64_t calls = 0;
 
-	if (!key->job || !member->rank_known)
+	if (!key->job || !session->rank_known)
 		return false;
 	/* Ends early: this is called for each message of a session that waits. */
-	for (size_t i = 0; i < member->waitings && calls < FEW_CALLS; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+	for (size_t i = 0; i < session->waitings && calls < FEW_CALLS; i++) {
+		const struct nt_window *window = &session->waiting[i].message->window;
 
 		for (size_t j = 0; j < window->comms && calls < FEW_CALLS; j++)
 			for (size_t k = 0; k < window->comm[j].ops && calls < FEW_CALLS; k++)
@@ -59,19 +59,19 @@ static bool has_few_calls(const struct nt_job_key *key, const struct nt_rank_ses
 	return calls > 0 && calls < FEW_CALLS;
 }
 
-uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_rank_session *member)
+uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_rank_session *session)
 {
 	uint64_t due;
 
-	if (!member->waitings)
+	if (!session->waitings)
 		return UINT64_MAX;
-	due = member->waiting[0].end_ns +
-	      (has_few_calls(key, member) ? NT_JOBS_ADMISSION_FEW_NS : NT_JOBS_ADMISSION_NS);
-	for (size_t i = 0; i < member->waitings && member->waiting[i].end_ns < due; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+	due = session->waiting[0].end_ns +
+	      (has_few_calls(key, session) ? NT_JOBS_ADMISSION_FEW_NS : NT_JOBS_ADMISSION_NS);
+	for (size_t i = 0; i < session->waitings && session->waiting[i].end_ns < due; i++) {
+		const struct nt_window *window = &session->waiting[i].message->window;
 
 		if (window->ended || window->rank.size == 1 || has_known_comm(key, window))
-			return member->waiting[i].end_ns;
+			return session->waiting[i].end_ns;
 	}
 	return due;
 }
@@ -79,7 +79,7 @@ uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_ra
 int nt_admission_compare(const void *a, const void *b)
 {
 	const struct nt_admission_entry *left = a, *right = b;
-	const struct nt_rank_session *x = left->member, *y = right->member;
+	const struct nt_rank_session *x = left->session, *y = right->session;
 	int order;
 
 	if (left->due_ns != right->due_ns)
@@ -152,7 +152,7 @@ uint64_t nt_admission_due_ns(struct nt_admission *queue)
 	while (queue->slots) {
 		const struct nt_admission_entry *entry = &queue->entry[queue->slot[0].entry];
 
-		if (entry->member && !entry->is_out && entry->due_ns == queue->slot[0].due_ns)
+		if (entry->session && !entry->is_out && entry->due_ns == queue->slot[0].due_ns)
 			return entry->due_ns;
 		pop(queue);
 	}
@@ -201,12 +201,12 @@ static int by_comm(const void *a, const void *b)
 /* A session admitted with its first window cannot be due earlier. */
 static int add_waiters(struct nt_admission *queue, size_t entry)
 {
-	const struct nt_rank_session *member = queue->entry[entry].member;
+	const struct nt_rank_session *session = queue->entry[entry].session;
 
-	for (size_t i = 0; i < member->waitings; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+	for (size_t i = 0; i < session->waitings; i++) {
+		const struct nt_window *window = &session->waiting[i].message->window;
 
-		if (member->waiting[i].end_ns >= queue->entry[entry].due_ns)
+		if (session->waiting[i].end_ns >= queue->entry[entry].due_ns)
 			break;
 		for (size_t j = 0; j < window->comms; j++) {
 			int r = nt_jobs_grow(&queue->waiter, queue->waiters, &queue->waiter_cap,
@@ -238,9 +238,9 @@ int nt_admission_learn(struct nt_admission *queue, const struct nt_job_key *key,
 		uint64_t due_ns;
 
 		/* Taken entries are examined again in any case. */
-		if (!entry->member || entry->is_out)
+		if (!entry->session || entry->is_out)
 			continue;
-		due_ns = nt_rank_session_due_ns(key, entry->member);
+		due_ns = nt_rank_session_due_ns(key, entry->session);
 		if (due_ns < entry->due_ns)
 			r = nt_admission_put(queue, entry, due_ns);
 	}
@@ -257,12 +257,12 @@ int nt_admission_make(const struct nt_jobs *jobs, const struct nt_job_key *key,
 	if (!queue->entry || !queue->batch)
 		return -ENOMEM;
 	for (size_t i = 0; i < key->admissions && r == 0; i++) {
-		struct nt_rank_session *member = key->admission[i];
+		struct nt_rank_session *session = key->admission[i];
 
 		queue->entry[queue->entries++] = (struct nt_admission_entry){
-			.member = member,
-			.due_ns = nt_rank_session_due_ns(key, member),
-			.node = jobs->node_at[member->node]->name,
+			.session = session,
+			.due_ns = nt_rank_session_due_ns(key, session),
+			.node = jobs->node_at[session->node]->name,
 		};
 		r = push(queue, i);
 		if (r == 0)

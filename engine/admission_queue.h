@@ -16,7 +16,7 @@
 
 /* A queued session and its sort key. */
 struct nt_admission_entry {
-	struct nt_rank_session *member; /* NULL: it has left the queue */
+	struct nt_rank_session *session; /* NULL: it has left the queue */
 	uint64_t due_ns;
 	const char *node;
 	bool is_out; /* taken from the queue */

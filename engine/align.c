@@ -12,23 +12,23 @@ enum {
 	MAX_SHIFTS = 64, /* different shifts that are voted on */
 };
 
-/* A communicator of a member. */
-struct seen {
+/* A communicator of a session. */
+struct aligned_comm {
 	uint64_t comm, epoch;
 	struct nt_align_reading reading;
-	struct nt_rank_session *member;
+	struct nt_rank_session *session;
 	size_t windows;
 };
 
 /* A sampled call of the reference. */
-struct mark {
+struct reference_call {
 	uint64_t number, release_ns, bytes;
 	enum nt_op op;
 };
 
 /* The reference's calls and their spacing. */
 struct reference {
-	struct mark *mark;
+	struct reference_call *mark;
 	size_t marks;
 	uint64_t spacing_ns; /* between calls, sampled or not */
 	uint32_t node;
@@ -40,15 +40,15 @@ static bool is_whole(const struct nt_comm_window *comm)
 	return comm->numbered_by_library || comm->epoch == EPOCH_WHOLE;
 }
 
-static struct nt_alignment *find(const struct nt_rank_session *member, uint64_t comm)
+static struct nt_alignment *find(const struct nt_rank_session *session, uint64_t comm)
 {
-	for (size_t i = 0; i < member->alignments; i++)
-		if (member->alignment[i].comm == comm)
-			return &member->alignment[i];
+	for (size_t i = 0; i < session->alignments; i++)
+		if (session->alignment[i].comm == comm)
+			return &session->alignment[i];
 	return NULL;
 }
 
-struct nt_align_reading nt_align_read(const struct nt_rank_session *member,
+struct nt_align_reading nt_align_read(const struct nt_rank_session *session,
 				      const struct nt_comm_window *comm)
 {
 	const struct nt_alignment *known;
@@ -56,39 +56,39 @@ struct nt_align_reading nt_align_read(const struct nt_rank_session *member,
 
 	if (is_whole(comm))
 		return (struct nt_align_reading){.group = NT_ALIGN_WHOLE};
-	known = find(member, comm->id);
+	known = find(session, comm->id);
 	if (known && known->epoch == comm->epoch)
 		return (struct nt_align_reading){.group = known->group, .shift = known->shift};
 	/* A group of its own, not comparable with others. */
-	alone = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, member->number), comm->id);
+	alone = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, session->number), comm->id);
 	alone = nt_hash_u64(alone, comm->epoch);
 	return (struct nt_align_reading){.group = nt_hash_mix(alone) | 1};
 }
 
-uint64_t nt_align_shift(const struct nt_rank_session *member, const struct nt_window *window)
+uint64_t nt_align_shift(const struct nt_rank_session *session, const struct nt_window *window)
 {
-	const struct nt_alignment *known = find(member, window->inside.comm);
+	const struct nt_alignment *known = find(session, window->inside.comm);
 
 	for (size_t i = 0; i < window->comms; i++)
 		if (window->comm[i].id == window->inside.comm)
-			return nt_align_read(member, &window->comm[i]).shift;
+			return nt_align_read(session, &window->comm[i]).shift;
 	/* A rank that is stuck in a call makes no others. */
 	return known ? known->shift : 0;
 }
 
 static int by_comm(const void *a, const void *b)
 {
-	const struct seen *left = a, *right = b;
+	const struct aligned_comm *left = a, *right = b;
 
 	if (left->comm != right->comm)
 		return left->comm < right->comm ? -1 : 1;
 	if (left->reading.group != right->reading.group)
 		return left->reading.group < right->reading.group ? -1 : 1;
-	return (left->member->number > right->member->number) -
-	       (left->member->number < right->member->number);
+	return (left->session->number > right->session->number) -
+	       (left->session->number < right->session->number);
 }
 
-static bool is_marked(const struct nt_sample *sample, const struct seen *seen)
+static bool is_marked(const struct nt_sample *sample, const struct aligned_comm *seen)
 {
 	return sample->comm == seen->comm && sample->epoch == seen->epoch &&
 	       sample->release_boot_ns && nt_op_synchronises(sample->op);
@@ -96,19 +96,19 @@ static bool is_marked(const struct nt_sample *sample, const struct seen *seen)
 
 static int by_release(const void *a, const void *b)
 {
-	const struct mark *left = a, *right = b;
+	const struct reference_call *left = a, *right = b;
 
 	if (left->release_ns != right->release_ns)
 		return left->release_ns < right->release_ns ? -1 : 1;
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-static size_t count_marks(const struct seen *seen)
+static size_t count_marks(const struct aligned_comm *seen)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < seen->windows; i++) {
-		const struct nt_window *window = &seen->member->waiting[i].message->window;
+		const struct nt_window *window = &seen->session->waiting[i].message->window;
 
 		for (size_t j = 0; j < window->samples; j++)
 			count += is_marked(&window->sample[j], seen);
@@ -116,17 +116,17 @@ static size_t count_marks(const struct seen *seen)
 	return count;
 }
 
-static void add_marks(const struct seen *seen, struct reference *reference)
+static void add_marks(const struct aligned_comm *seen, struct reference *reference)
 {
 	for (size_t i = 0; i < seen->windows; i++) {
-		const struct nt_message *message = seen->member->waiting[i].message;
+		const struct nt_message *message = seen->session->waiting[i].message;
 
 		for (size_t j = 0; j < message->window.samples; j++) {
 			const struct nt_sample *sample = &message->window.sample[j];
 
 			if (!is_marked(sample, seen))
 				continue;
-			reference->mark[reference->marks++] = (struct mark){
+			reference->mark[reference->marks++] = (struct reference_call){
 				.number = sample->number + seen->reading.shift,
 				.release_ns = nt_message_real_ns(message, sample->release_boot_ns),
 				.bytes = sample->bytes,
@@ -137,25 +137,26 @@ static void add_marks(const struct seen *seen, struct reference *reference)
 }
 
 /* The calls of all members of the group, in the order of their release. */
-static int make_reference(const struct seen *seen, size_t count, struct nt_arena *arena,
+static int make_reference(const struct aligned_comm *seen, size_t count, struct nt_arena *arena,
 			  struct reference *reference)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 	size_t marks = 0;
 
-	*reference = (struct reference){.node = seen[0].member->node, .one_node = true};
+	*reference = (struct reference){.node = seen[0].session->node, .one_node = true};
 	for (size_t i = 0; i < count; i++)
 		marks += count_marks(&seen[i]);
-	reference->mark = nt_arena_alloc(arena, (marks ? marks : 1) * sizeof(struct mark));
+	reference->mark =
+		nt_arena_alloc(arena, (marks ? marks : 1) * sizeof(struct reference_call));
 	if (!reference->mark)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		add_marks(&seen[i], reference);
-		reference->one_node &= seen[i].member->node == reference->node;
+		reference->one_node &= seen[i].session->node == reference->node;
 	}
 	if (marks < NT_ALIGN_VOTES)
 		return 0;
-	qsort(reference->mark, marks, sizeof(struct mark), by_release);
+	qsort(reference->mark, marks, sizeof(struct reference_call), by_release);
 	for (size_t i = 0; i < marks; i++) {
 		if (reference->mark[i].number < least)
 			least = reference->mark[i].number;
@@ -170,7 +171,7 @@ static int make_reference(const struct seen *seen, size_t count, struct nt_arena
 }
 
 /* The mark that was released closest to the time. */
-static const struct mark *nearest(const struct reference *reference, uint64_t release_ns)
+static const struct reference_call *nearest(const struct reference *reference, uint64_t release_ns)
 {
 	size_t low = nt_search_first(0, reference->marks, i,
 				     reference->mark[i].release_ns >= release_ns);
@@ -207,17 +208,17 @@ static void vote(struct poll *poll, uint64_t shift)
 	poll->choice[poll->choices++].votes = 1;
 }
 
-static void count_votes(const struct reference *reference, const struct seen *seen,
+static void count_votes(const struct reference *reference, const struct aligned_comm *seen,
 			struct poll *poll)
 {
 	const uint64_t tolerance = reference->spacing_ns / 4;
 
 	for (size_t i = 0; i < seen->windows; i++) {
-		const struct nt_message *message = seen->member->waiting[i].message;
+		const struct nt_message *message = seen->session->waiting[i].message;
 
 		for (size_t j = 0; j < message->window.samples; j++) {
 			const struct nt_sample *sample = &message->window.sample[j];
-			const struct mark *mark;
+			const struct reference_call *mark;
 			uint64_t release_ns, apart;
 
 			if (!is_marked(sample, seen))
@@ -234,28 +235,28 @@ static void count_votes(const struct reference *reference, const struct seen *se
 	}
 }
 
-static int remember(struct nt_rank_session *member, const struct nt_alignment *alignment)
+static int remember(struct nt_rank_session *session, const struct nt_alignment *alignment)
 {
-	struct nt_alignment *known = find(member, alignment->comm), *grown;
+	struct nt_alignment *known = find(session, alignment->comm), *grown;
 
 	if (known) {
 		*known = *alignment;
 		return 0;
 	}
-	if (member->alignments == NT_RANK_SESSION_MAX_ALIGNMENTS)
+	if (session->alignments == NT_RANK_SESSION_MAX_ALIGNMENTS)
 		return 0;
-	grown = reallocarray(member->alignment, member->alignments + 1, sizeof(*grown));
+	grown = reallocarray(session->alignment, session->alignments + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	member->alignment = grown;
-	member->alignment[member->alignments++] = *alignment;
+	session->alignment = grown;
+	session->alignment[session->alignments++] = *alignment;
 	return 0;
 }
 
-static int align_member(const struct reference *reference, const struct seen *seen, uint64_t group,
-			struct nt_align_counters *counters)
+static int align_session(const struct reference *reference, const struct aligned_comm *seen,
+			 uint64_t group, struct nt_align_counters *counters)
 {
-	const bool same_clock = reference->one_node && seen->member->node == reference->node;
+	const bool same_clock = reference->one_node && seen->session->node == reference->node;
 	struct poll poll = {0};
 
 	if (reference->marks < NT_ALIGN_VOTES || !reference->spacing_ns)
@@ -276,15 +277,15 @@ static int align_member(const struct reference *reference, const struct seen *se
 		    10 * poll.choice[i].votes < 9 * poll.votes)
 			continue;
 		counters->aligned++;
-		seen->member->job->is_shifted |= alignment.shift != 0;
-		return remember(seen->member, &alignment);
+		seen->session->job->is_shifted |= alignment.shift != 0;
+		return remember(seen->session, &alignment);
 	}
 	counters->tried++;
 	return 0;
 }
 
 /* All members of one communicator by group; the first of the largest groups is the reference. */
-static int align_comm(const struct seen *seen, size_t count, struct nt_arena *arena,
+static int align_comm(const struct aligned_comm *seen, size_t count, struct nt_arena *arena,
 		      struct nt_align_counters *counters)
 {
 	size_t best = 0, best_count = 0;
@@ -312,7 +313,7 @@ static int align_comm(const struct seen *seen, size_t count, struct nt_arena *ar
 	for (size_t i = 0; i < count; i++) {
 		if (seen[i].reading.group == seen[best].reading.group)
 			continue;
-		r = align_member(&reference, &seen[i], seen[best].reading.group, counters);
+		r = align_session(&reference, &seen[i], seen[best].reading.group, counters);
 		if (r < 0)
 			return r;
 	}
@@ -321,10 +322,10 @@ static int align_comm(const struct seen *seen, size_t count, struct nt_arena *ar
 
 static bool has_parts(const struct nt_job *job, const size_t *windows)
 {
-	for (size_t i = 0; i < job->members - job->retired; i++)
+	for (size_t i = 0; i < job->sessions - job->retired; i++)
 		for (size_t j = 0; j < windows[i]; j++) {
 			const struct nt_window *window =
-				&job->member[i]->waiting[j].message->window;
+				&job->session[i]->waiting[j].message->window;
 
 			for (size_t k = 0; k < window->comms; k++)
 				if (!is_whole(&window->comm[k]))
@@ -336,32 +337,32 @@ static bool has_parts(const struct nt_job *job, const size_t *windows)
 int nt_align_cell(const struct nt_job *job, const size_t *windows, struct nt_arena *arena,
 		  struct nt_align_counters *counters)
 {
-	const size_t members = job->members - job->retired;
+	const size_t sessions = job->sessions - job->retired;
 	size_t most = 0, count = 0;
-	struct seen *seen;
+	struct aligned_comm *seen;
 	int r;
 
 	if (!has_parts(job, windows))
 		return 0;
-	for (size_t i = 0; i < members; i++)
+	for (size_t i = 0; i < sessions; i++)
 		if (windows[i])
-			most += job->member[i]->waiting[windows[i] - 1].message->window.comms;
+			most += job->session[i]->waiting[windows[i] - 1].message->window.comms;
 	seen = nt_arena_alloc(arena, (most ? most : 1) * sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
-	for (size_t i = 0; i < members; i++) {
-		struct nt_rank_session *member = job->member[i];
+	for (size_t i = 0; i < sessions; i++) {
+		struct nt_rank_session *session = job->session[i];
 		const struct nt_window *window;
 
 		if (!windows[i])
 			continue;
-		window = &member->waiting[windows[i] - 1].message->window;
+		window = &session->waiting[windows[i] - 1].message->window;
 		for (size_t j = 0; j < window->comms; j++)
-			seen[count++] = (struct seen){
+			seen[count++] = (struct aligned_comm){
 				.comm = window->comm[j].id,
 				.epoch = window->comm[j].epoch,
-				.reading = nt_align_read(member, &window->comm[j]),
-				.member = member,
+				.reading = nt_align_read(session, &window->comm[j]),
+				.session = session,
 				.windows = windows[i],
 			};
 	}

@@ -35,11 +35,11 @@ struct nt_align_reading {
 	uint64_t shift; /* added to a number, modulo 2^64 */
 };
 
-struct nt_align_reading nt_align_read(const struct nt_rank_session *member,
+struct nt_align_reading nt_align_read(const struct nt_rank_session *session,
 				      const struct nt_comm_window *comm);
 
 /* The shift for the number of the call that the rank is in. */
-uint64_t nt_align_shift(const struct nt_rank_session *member, const struct nt_window *window);
+uint64_t nt_align_shift(const struct nt_rank_session *session, const struct nt_window *window);
 
 /*
  * Tries to align the job's ranks; the first windows[i] waiting windows of rank i are the cell's.

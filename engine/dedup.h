@@ -41,15 +41,15 @@ struct nt_dedup {
 };
 
 /* Empties the state; numbers start at `number`. */
-void nt_dedup_start(struct nt_dedup *sequence, uint64_t number);
-void nt_dedup_release(struct nt_dedup *sequence);
+void nt_dedup_start(struct nt_dedup *dedup, uint64_t number);
+void nt_dedup_release(struct nt_dedup *dedup);
 
 /* 1: new. 0: a duplicate, or too old to decide. -ENOMEM. */
-NT_MUST_CHECK int nt_dedup_take(struct nt_dedup *sequence, uint64_t number,
+NT_MUST_CHECK int nt_dedup_take(struct nt_dedup *dedup, uint64_t number,
 				struct nt_dedup_counters *counters);
 
-void nt_dedup_save(const struct nt_dedup *sequence, struct nt_codec *codec);
+void nt_dedup_save(const struct nt_dedup *dedup, struct nt_codec *codec);
 /* Loads into a zeroed object; errors are kept in the codec. */
-void nt_dedup_load(struct nt_dedup *sequence, struct nt_codec *codec);
+void nt_dedup_load(struct nt_dedup *dedup, struct nt_codec *codec);
 
 #endif

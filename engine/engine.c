@@ -40,9 +40,7 @@ void nt_engine_remove_open(struct nt_job_view *view, struct nt_open_incident *op
 	*open = view->open[--view->opens];
 }
 
-/*
- * The job ended or was given up: resolves its open incidents. Those that never fired are dropped.
- */
+/* Resolves the open incidents of a job that ended or was given up. Pending ones are dropped. */
 static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 {
 	struct nt_job_view *view = job->user;
@@ -124,48 +122,49 @@ void nt_engine_free(struct nt_engine *engine)
 	nt_jobs_free(engine->jobs);
 	nt_frame_builder_free(engine->frame_builder);
 	nt_shortages_release(&engine->shortages);
+	nt_agent_runs_release(&engine->runs);
 	free(engine);
 }
 
 /* ---- incidents ------------------------------------------------------------------------------- */
 
 /* Names for nt_incident_describe(). */
-struct naming {
+struct engine_naming {
 	struct nt_engine *engine;
 	const struct nt_job *job;
 };
 
 static const struct nt_rank_session *find_number(const struct nt_job *job, uint32_t number)
 {
-	const size_t low = nt_search_first(0, job->members - job->retired, i,
-					   job->member[i]->number >= number);
+	const size_t low = nt_search_first(0, job->sessions - job->retired, i,
+					   job->session[i]->number >= number);
 
-	if (low == job->members - job->retired || job->member[low]->number != number)
+	if (low == job->sessions - job->retired || job->session[low]->number != number)
 		return NULL;
-	return job->member[low];
+	return job->session[low];
 }
 
 static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *ret_names)
 {
-	const struct naming *naming = data;
-	const struct nt_rank_session *member = find_number(naming->job, rank);
+	const struct engine_naming *naming = data;
+	const struct nt_rank_session *session = find_number(naming->job, rank);
 
-	if (!member)
+	if (!session)
 		return false;
 	*ret_names = (struct nt_detect_rank_names){
-		.node = nt_rank_session_text(member, NT_RANK_SESSION_NODE),
-		.pod = nt_rank_session_text(member, NT_RANK_SESSION_POD),
-		.pod_uid = nt_rank_session_text(member, NT_RANK_SESSION_POD_UID),
-		.container = nt_rank_session_text(member, NT_RANK_SESSION_CONTAINER),
-		.gpu = nt_rank_session_text(member, NT_RANK_SESSION_GPU),
-		.rank_known = member->rank_known,
+		.node = nt_rank_session_text(session, NT_RANK_SESSION_NODE),
+		.pod = nt_rank_session_text(session, NT_RANK_SESSION_POD),
+		.pod_uid = nt_rank_session_text(session, NT_RANK_SESSION_POD_UID),
+		.container = nt_rank_session_text(session, NT_RANK_SESSION_CONTAINER),
+		.gpu = nt_rank_session_text(session, NT_RANK_SESSION_GPU),
+		.rank_known = session->rank_known,
 	};
 	return true;
 }
 
 static const char *name_node(void *data, uint32_t index)
 {
-	const struct naming *naming = data;
+	const struct engine_naming *naming = data;
 
 	if (index >= naming->job->nodes)
 		return NULL;
@@ -201,7 +200,7 @@ int nt_engine_add_open(struct nt_job_view *view, uint64_t id, struct nt_open_inc
 static int take_finding(struct nt_engine *engine, struct nt_job *job,
 			const struct nt_finding *finding)
 {
-	struct naming naming = {.engine = engine, .job = job};
+	struct engine_naming naming = {.engine = engine, .job = job};
 	const struct nt_incident_names names = {
 		.job = job->name && *job->name ? job->name : job->owner->key,
 		.namespace = job->namespace,
@@ -237,6 +236,18 @@ static int take_finding(struct nt_engine *engine, struct nt_job *job,
 	if (finding->state == NT_INCIDENT_RESOLVED)
 		nt_engine_remove_open(view, open);
 	return 0;
+}
+
+/* Reports the incidents that ended with the last frame or before. */
+static int report_ended(struct nt_engine *engine, struct nt_job *job)
+{
+	const struct nt_finding *finding;
+	size_t findings;
+	int r = nt_detect_finish(job->detect, &finding, &findings);
+
+	for (size_t i = 0; r >= 0 && i < findings; i++)
+		r = take_finding(engine, job, &finding[i]);
+	return r;
 }
 
 /* Reports the firing incidents with their cost up to now. */
@@ -296,8 +307,8 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 
 static bool has_waiting(const struct nt_job *job)
 {
-	for (size_t i = 0; i < job->members; i++)
-		if (job->member[i]->waitings)
+	for (size_t i = 0; i < job->sessions; i++)
+		if (job->session[i]->waitings)
 			return true;
 	return false;
 }
@@ -323,7 +334,7 @@ static bool is_over(const struct nt_job *job, uint64_t closable_ns)
 		return false;
 	if (has_first_death(job) && closable_ns < job->ended_ns + DEATH_SHOWN_NS)
 		return false;
-	return job->members - job->retired >= job->size ||
+	return job->sessions - job->retired >= job->size ||
 	       closable_ns >= job->ended_ns + NT_JOBS_SILENCE_NS;
 }
 
@@ -337,6 +348,9 @@ static int end_job(struct nt_engine *engine, struct nt_job *job)
 		if (r < 0)
 			return r;
 	}
+	r = job->detect ? report_ended(engine, job) : 0;
+	if (r < 0)
+		return r;
 	resolve_all(engine, job);
 	nt_jobs_close(engine->jobs, job);
 	return 0;
@@ -412,6 +426,53 @@ static int advance(struct nt_engine *engine, struct nt_job_key *key)
 	return end_jobs(engine, key, closable_ns);
 }
 
+static bool has_hang(const struct nt_job *job)
+{
+	const struct nt_job_view *view = job->user;
+
+	for (size_t i = 0; view && i < view->opens; i++)
+		if (strcmp(view->open[i].incident.class, "hang") == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Ends the ranks of earlier runs of an agent that its current run has not found. Ranks that hang
+ * make no call by which they could be found: their jobs stay as they are.
+ */
+static int end_unreported(struct nt_engine *engine, const struct nt_message *message)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next) {
+		struct nt_source *source;
+		int r;
+
+		HASH_FIND(hh, key->source, message->agent, strlen(message->agent), source);
+		if (!source || source->boot == message->boot || !source->sessions)
+			continue;
+		for (struct nt_job *job = key->job; job; job = job->next)
+			for (size_t i = 0; !has_hang(job) && i < job->sessions; i++)
+				if (job->session[i]->source == source)
+					nt_jobs_end_session(job->session[i],
+							    job->session[i]->last_seen_ns, true);
+		r = end_jobs(engine, key, UINT64_MAX);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int take_vector(struct nt_engine *engine, const struct nt_message *message, bool again)
+{
+	const size_t max = nt_jobs_max_nodes(engine->jobs);
+	bool settled;
+	int r = nt_shortages_take(&engine->shortages, message, max);
+
+	if (r < 0 || again)
+		return r;
+	r = nt_agent_runs_take(&engine->runs, message, max, &settled);
+	return r < 0 || !settled ? r : end_unreported(engine, message);
+}
+
 int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool again)
 {
 	struct nt_job_key *key;
@@ -425,7 +486,7 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		break;
 	case NT_BODY_NODE:
 		engine->counters.node_vectors += !again;
-		r = nt_shortages_take(&engine->shortages, message, nt_jobs_max_nodes(engine->jobs));
+		r = take_vector(engine, message, again);
 		nt_message_free(message);
 		return r;
 	default:
@@ -457,7 +518,10 @@ static int finish_key(struct nt_engine *engine, struct nt_job_key *key)
 			if (r < 0)
 				return r;
 		}
-		r = job->closed || !job->detect ? 0 : report_costs(engine, job);
+		if (job->closed || !job->detect)
+			continue;
+		r = report_ended(engine, job);
+		r = r < 0 ? r : report_costs(engine, job);
 		if (r < 0)
 			return r;
 	}

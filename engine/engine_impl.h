@@ -3,6 +3,7 @@
 #ifndef NT_ENGINE_ENGINE_IMPL_H
 #define NT_ENGINE_ENGINE_IMPL_H
 
+#include "engine/agent_run.h"
 #include "engine/engine.h"
 #include "engine/snapshot.h"
 #include "proto/arena.h"
@@ -14,6 +15,7 @@ struct nt_engine {
 	struct nt_jobs *jobs;
 	struct nt_frame_builder *frame_builder;
 	struct nt_shortages shortages;
+	struct nt_agent_runs runs;
 	bool is_closing; /* shutdown: jobs freed now are not resolved */
 };
 

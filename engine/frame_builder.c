@@ -6,7 +6,7 @@
 
 #include "engine/samples.h"
 
-/* A member that its live agent no longer reports has ended unobserved. */
+/* A session that its live agent no longer reports has ended unobserved. */
 #define UNREPORTED_NS    (10ULL * 1000000000)
 #define UNREPORTED_CELLS 4
 #define UNSEEN_NS        (60ULL * 1000000000) /* twice an agent's term for a lost process */
@@ -36,38 +36,38 @@ nt_frame_builder_counters(const struct nt_frame_builder *frame_builder)
 	return &frame_builder->counters;
 }
 
-/* ---- members --------------------------------------------------------------------------------- */
+/* ---- sessions --------------------------------------------------------------------------------- */
 
-/* Number of the member's windows that end in the cell: the first of its queue. */
-static size_t count_windows(const struct nt_rank_session *member, uint64_t end_ns)
+/* Number of the session's windows that end in the cell: the first of its queue. */
+static size_t count_windows(const struct nt_rank_session *session, uint64_t end_ns)
 {
 	size_t count = 0;
 
-	while (count < member->waitings && member->waiting[count].end_ns < end_ns)
+	while (count < session->waitings && session->waiting[count].end_ns < end_ns)
 		count++;
 	return count;
 }
 
-static void note_inside(struct nt_rank_session *member, const struct nt_message *message)
+static void note_inside(struct nt_rank_session *session, const struct nt_message *message)
 {
-	member->inside = message->window.inside;
-	if (nt_frame_builder_kind(member->inside.op) != NT_FRAME_POINT_TO_POINT)
-		member->inside.number += nt_align_shift(member, &message->window);
-	member->inside_since_ns = nt_message_real_ns(message, member->inside.since_boot_ns);
+	session->inside = message->window.inside;
+	if (nt_frame_builder_kind(session->inside.op) != NT_FRAME_POINT_TO_POINT)
+		session->inside.number += nt_align_shift(session, &message->window);
+	session->inside_since_ns = nt_message_real_ns(message, session->inside.since_boot_ns);
 }
 
 /*
- * A job that was named by this member is renamed with it: the name of a pod, and so of its job, may
- * become known after the first window.
+ * A job that is named after this rank is renamed with it. The name of a pod, and so of its job,
+ * may become known after the first window.
  */
-static int rename_member(struct nt_rank_session *member, const struct nt_rank_id *id)
+static int rename_session(struct nt_rank_session *session, const struct nt_rank_id *id)
 {
-	struct nt_job *job = member->job;
+	struct nt_job *job = session->job;
 	bool is_named_by =
-		job && job->name && member->job_name && strcmp(job->name, member->job_name) == 0;
-	int r = nt_rank_session_rename(member, id);
+		job && job->name && session->job_name && strcmp(job->name, session->job_name) == 0;
+	int r = nt_rank_session_rename(session, id);
 
-	if (r < 0 || !is_named_by || strcmp(job->name, member->job_name) == 0)
+	if (r < 0 || !is_named_by || strcmp(job->name, session->job_name) == 0)
 		return r;
 	free(job->name);
 	job->name = NULL; /* nt_jobs_describe() follows */
@@ -76,7 +76,7 @@ static int rename_member(struct nt_rank_session *member, const struct nt_rank_id
 }
 
 /* Updates the session from its windows, before the frame is built. */
-static int update_member(struct nt_rank_session *member, size_t windows)
+static int update_session(struct nt_rank_session *session, size_t windows)
 {
 	const struct nt_rank_id *id = NULL;
 	const struct nt_waiting *last;
@@ -84,53 +84,53 @@ static int update_member(struct nt_rank_session *member, size_t windows)
 
 	if (!windows)
 		return 0;
-	last = &member->waiting[windows - 1];
+	last = &session->waiting[windows - 1];
 	id = &last->message->window.rank;
-	r = rename_member(member, id);
+	r = rename_session(session, id);
 	if (r < 0)
 		return r;
-	if (id->rank_known && !member->rank_known && member->rank != id->rank) {
-		member->rank = id->rank;
-		member->rank_known = true;
+	if (id->rank_known && !session->rank_known && session->rank != id->rank) {
+		session->rank = id->rank;
+		session->rank_known = true;
 	}
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_waiting *waiting = &member->waiting[i];
+		const struct nt_waiting *waiting = &session->waiting[i];
 
 		if (!waiting->message->window.steps || waiting->end_ns <= waiting->start_ns)
 			continue;
 		/* A long step spans several windows; the last one reports it. */
-		member->step_window_ns[1] = member->step_window_ns[0];
-		member->step_window_ns[0] =
+		session->step_window_ns[1] = session->step_window_ns[0];
+		session->step_window_ns[0] =
 			waiting->end_ns -
-			(member->step_end_ns ? member->step_end_ns : waiting->start_ns);
-		member->step_end_ns = waiting->end_ns;
+			(session->step_end_ns ? session->step_end_ns : waiting->start_ns);
+		session->step_end_ns = waiting->end_ns;
 	}
-	note_inside(member, last->message);
-	if (last->end_ns > member->job->last_seen_ns)
-		member->job->last_seen_ns = last->end_ns;
+	note_inside(session, last->message);
+	if (last->end_ns > session->job->last_seen_ns)
+		session->job->last_seen_ns = last->end_ns;
 	return 0;
 }
 
 /* Ranks may become known and then move in the order during the loop. */
-static int update_members(struct nt_frame_builder *frame_builder, struct nt_jobs *jobs,
-			  struct nt_job *job, uint64_t end_ns)
+static int update_sessions(struct nt_frame_builder *frame_builder, struct nt_jobs *jobs,
+			   struct nt_job *job, uint64_t end_ns)
 {
-	const size_t members = job->members - job->retired;
-	struct nt_rank_session **member =
-		nt_frame_builder_alloc(frame_builder, members, sizeof(struct nt_rank_session *));
+	const size_t sessions = job->sessions - job->retired;
+	struct nt_rank_session **session =
+		nt_frame_builder_alloc(frame_builder, sessions, sizeof(struct nt_rank_session *));
 	int r;
 
-	if (!member)
+	if (!session)
 		return -ENOMEM;
-	if (members)
-		memcpy(member, job->member, members * sizeof(struct nt_rank_session *));
-	for (size_t i = 0; i < members; i++) {
-		if (member[i]->retired)
+	if (sessions)
+		memcpy(session, job->session, sessions * sizeof(struct nt_rank_session *));
+	for (size_t i = 0; i < sessions; i++) {
+		if (session[i]->retired)
 			continue;
-		r = update_member(member[i], count_windows(member[i], end_ns));
+		r = update_session(session[i], count_windows(session[i], end_ns));
 		if (r < 0)
 			return r;
-		r = nt_jobs_describe(jobs, member[i]);
+		r = nt_jobs_describe(jobs, session[i]);
 		if (r < 0)
 			return r;
 	}
@@ -141,30 +141,31 @@ static int update_members(struct nt_frame_builder *frame_builder, struct nt_jobs
  * Whether its live agent no longer sends windows of it. An agent that gave up a process does not
  * report its end: such a rank leaves the job later and does not count as failed.
  */
-static bool has_left(const struct nt_rank_session *member, uint64_t length_ns, uint64_t end_ns)
+static bool has_left(const struct nt_rank_session *session, uint64_t length_ns, uint64_t end_ns)
 {
-	uint64_t least_ns = member->lost_sight ? UNSEEN_NS : UNREPORTED_NS;
+	uint64_t least_ns = session->lost_sight ? UNSEEN_NS : UNREPORTED_NS;
 
 	if (least_ns < UNREPORTED_CELLS * length_ns)
 		least_ns = UNREPORTED_CELLS * length_ns;
-	return member->source->watermark_ns >= end_ns && member->last_seen_ns + least_ns < end_ns &&
-	       member->source->silent_until_ns + least_ns < end_ns;
+	return session->source->watermark_ns >= end_ns &&
+	       session->last_seen_ns + least_ns < end_ns &&
+	       session->source->silent_until_ns + least_ns < end_ns;
 }
 
 /* Records ends: those reported by windows of the cell, and unreported ones. */
-static void end_members(struct nt_job *job, const size_t *windows, uint64_t end_ns)
+static void end_sessions(struct nt_job *job, const size_t *windows, uint64_t end_ns)
 {
-	for (size_t i = 0; i < job->members - job->retired; i++) {
-		struct nt_rank_session *member = job->member[i];
+	for (size_t i = 0; i < job->sessions - job->retired; i++) {
+		struct nt_rank_session *session = job->session[i];
 
 		for (size_t j = 0; j < windows[i]; j++) {
-			const struct nt_window *window = &member->waiting[j].message->window;
+			const struct nt_window *window = &session->waiting[j].message->window;
 
 			if (window->ended)
-				nt_jobs_end_member_by(member, member->waiting[j].end_ns, window);
+				nt_jobs_end_session_by(session, session->waiting[j].end_ns, window);
 		}
-		if (!member->ended && has_left(member, job->grid.length_ns, end_ns))
-			nt_jobs_end_member(member, member->last_seen_ns, member->lost_sight);
+		if (!session->ended && has_left(session, job->grid.length_ns, end_ns))
+			nt_jobs_end_session(session, session->last_seen_ns, session->lost_sight);
 	}
 }
 
@@ -180,7 +181,7 @@ static const struct nt_comm_window *find_comm(const struct nt_window *window, ui
 }
 
 static void add_samples(struct nt_frame_builder *frame_builder,
-			const struct nt_rank_session *member, const struct nt_message *message,
+			const struct nt_rank_session *session, const struct nt_message *message,
 			struct nt_frame_sample *sample, size_t *samples)
 {
 	for (size_t i = 0; i < message->window.samples; i++) {
@@ -195,7 +196,7 @@ static void add_samples(struct nt_frame_builder *frame_builder,
 			frame_builder->counters.unaligned_samples++;
 			continue;
 		}
-		reading = nt_align_read(member, comm);
+		reading = nt_align_read(session, comm);
 		*to = (struct nt_frame_sample){
 			.comm = from->comm,
 			.epoch = reading.group,
@@ -203,7 +204,7 @@ static void add_samples(struct nt_frame_builder *frame_builder,
 			.bytes = from->bytes,
 			.op = (uint8_t)from->op,
 			.kind = (uint8_t)nt_frame_builder_kind(from->op),
-			.rank = member->number,
+			.rank = session->number,
 			.by_gpu = by_gpu,
 			.arrive_ns = nt_message_real_ns(message, by_gpu ? from->gpu_start_boot_ns
 									: from->arrive_boot_ns),
@@ -222,16 +223,16 @@ static int collect_samples(struct nt_frame_builder *frame_builder, const struct 
 	size_t most = 0, samples = 0;
 	int r;
 
-	for (size_t i = 0; i < job->members - job->retired; i++)
+	for (size_t i = 0; i < job->sessions - job->retired; i++)
 		for (size_t j = 0; j < windows[i]; j++)
-			most += job->member[i]->waiting[j].message->window.samples;
+			most += job->session[i]->waiting[j].message->window.samples;
 	sample = nt_frame_builder_alloc(frame_builder, most, sizeof(*sample));
 	if (!sample)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->members - job->retired; i++)
+	for (size_t i = 0; i < job->sessions - job->retired; i++)
 		for (size_t j = 0; j < windows[i]; j++)
-			add_samples(frame_builder, job->member[i],
-				    job->member[i]->waiting[j].message, sample, &samples);
+			add_samples(frame_builder, job->session[i],
+				    job->session[i]->waiting[j].message, sample, &samples);
 	r = nt_samples_sort(&frame_builder->arena, sample, samples, &sample);
 	if (r < 0)
 		return r;
@@ -244,34 +245,34 @@ static int collect_samples(struct nt_frame_builder *frame_builder, const struct 
 
 static int draw_up(struct nt_frame_builder *frame_builder, struct nt_job *job, uint64_t end_ns)
 {
-	const size_t members = job->members - job->retired;
-	struct nt_frame_rank *rank = nt_frame_builder_alloc(frame_builder, members, sizeof(*rank));
-	size_t *windows = nt_frame_builder_alloc(frame_builder, members, sizeof(*windows));
+	const size_t sessions = job->sessions - job->retired;
+	struct nt_frame_rank *rank = nt_frame_builder_alloc(frame_builder, sessions, sizeof(*rank));
+	size_t *windows = nt_frame_builder_alloc(frame_builder, sessions, sizeof(*windows));
 	int r;
 
 	if (!rank || !windows)
 		return -ENOMEM;
-	for (size_t i = 0; i < members; i++)
-		windows[i] = count_windows(job->member[i], end_ns);
-	end_members(job, windows, end_ns);
+	for (size_t i = 0; i < sessions; i++)
+		windows[i] = count_windows(job->session[i], end_ns);
+	end_sessions(job, windows, end_ns);
 	r = nt_align_cell(job, windows, &frame_builder->arena, &frame_builder->counters.align);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < members; i++) {
-		r = nt_frame_builder_fill(frame_builder, job->member[i], windows[i], end_ns,
+	for (size_t i = 0; i < sessions; i++) {
+		r = nt_frame_builder_fill(frame_builder, job->session[i], windows[i], end_ns,
 					  &rank[i]);
 		if (r < 0)
 			return r;
 	}
-	nt_frame_builder_part(job, rank, members);
+	nt_frame_builder_part(job, rank, sessions);
 	r = collect_samples(frame_builder, job, windows);
 	if (r < 0)
 		return r;
 	frame_builder->frame.rank = rank;
-	frame_builder->frame.ranks = members;
+	frame_builder->frame.ranks = sessions;
 	nt_frame_builder_weigh(frame_builder, job, windows);
-	for (size_t i = 0; i < members; i++)
-		(void)nt_rank_session_drop(job->member[i], end_ns);
+	for (size_t i = 0; i < sessions; i++)
+		(void)nt_rank_session_drop(job->session[i], end_ns);
 	return 0;
 }
 
@@ -284,7 +285,7 @@ int nt_frame_builder_close(struct nt_frame_builder *frame_builder, struct nt_job
 	nt_arena_release(&frame_builder->arena);
 	frame_builder->frame = (struct nt_frame){.start_ns = job->grid.start_ns, .end_ns = end_ns};
 
-	r = update_members(frame_builder, jobs, job, end_ns);
+	r = update_sessions(frame_builder, jobs, job, end_ns);
 	if (r < 0)
 		return r;
 	r = draw_up(frame_builder, job, end_ns);

@@ -20,17 +20,17 @@ static int by_size(const void *a, const void *b)
  */
 int nt_frame_builder_stretch(struct nt_frame_builder *frame_builder, struct nt_job *job)
 {
-	size_t members = job->members - job->retired, known = 0;
-	uint64_t *length = nt_frame_builder_alloc(frame_builder, members, sizeof(*length));
+	size_t sessions = job->sessions - job->retired, known = 0;
+	uint64_t *length = nt_frame_builder_alloc(frame_builder, sessions, sizeof(*length));
 	uint64_t wanted, least = job->grid.length_ns - job->grid.length_ns / 4;
 
 	if (!length)
 		return -ENOMEM;
-	for (size_t i = 0; i < members; i++) {
-		const struct nt_rank_session *member = job->member[i];
-		const uint64_t *last = member->step_window_ns;
+	for (size_t i = 0; i < sessions; i++) {
+		const struct nt_rank_session *session = job->session[i];
+		const uint64_t *last = session->step_window_ns;
 
-		if (member->ended || !last[1])
+		if (session->ended || !last[1])
 			continue;
 		length[known++] = last[0] < last[1] ? last[0] : last[1];
 	}
@@ -67,9 +67,9 @@ void nt_frame_builder_skip(struct nt_frame_builder *frame_builder, struct nt_job
 
 	if (closable_ns < due + NT_FRAME_BUILDER_SKIP_NS)
 		return;
-	for (size_t i = 0; i < job->members - job->retired; i++)
-		if (job->member[i]->waitings && job->member[i]->waiting[0].end_ns < next)
-			next = job->member[i]->waiting[0].end_ns;
+	for (size_t i = 0; i < job->sessions - job->retired; i++)
+		if (job->session[i]->waitings && job->session[i]->waiting[0].end_ns < next)
+			next = job->session[i]->waiting[0].end_ns;
 	if (next < due + NT_FRAME_BUILDER_SKIP_NS || next == UINT64_MAX)
 		return;
 	cells = (next - job->grid.start_ns) / job->grid.length_ns;
@@ -80,59 +80,59 @@ void nt_frame_builder_skip(struct nt_frame_builder *frame_builder, struct nt_job
 /* ---- what is missing ------------------------------------------------------------------------- */
 
 /* Whether a window that ends in a later cell began before this one ended. */
-static bool is_covered_later(const struct nt_rank_session *member, uint64_t end_ns)
+static bool is_covered_later(const struct nt_rank_session *session, uint64_t end_ns)
 {
-	const struct nt_waiting *next = member->waiting;
+	const struct nt_waiting *next = session->waiting;
 
 	/* Beyond the agent's watermark the result would depend on the order of arrival. */
-	if (!member->waitings || member->source->watermark_ns < end_ns)
+	if (!session->waitings || session->source->watermark_ns < end_ns)
 		return false;
-	if (!member->covered_boot_ns)
+	if (!session->covered_boot_ns)
 		return next->start_ns < end_ns;
-	return next->message->window.start_boot_ns <= member->covered_boot_ns;
+	return next->message->window.start_boot_ns <= session->covered_boot_ns;
 }
 
 /*
- * Time of the member without a window, as far as this cell shows; negative: late windows for time
+ * Time of the session without a window, as far as this cell shows; negative: late windows for time
  * counted as missing. Windows are contiguous on the boot clock of the node, regardless of changes
  * of the real clock.
  */
-static double find_missing(struct nt_rank_session *member, size_t windows, uint64_t end_ns,
+static double find_missing(struct nt_rank_session *session, size_t windows, uint64_t end_ns,
 			   uint64_t length_ns)
 {
-	const struct nt_waiting *waiting = member->waiting;
+	const struct nt_waiting *waiting = session->waiting;
 	double gaps_ns = 0;
 
-	if (!windows && is_covered_later(member, end_ns))
+	if (!windows && is_covered_later(session, end_ns))
 		return 0;
 	if (!windows) {
-		if (member->covered_boot_ns)
-			member->absent_ns += length_ns;
+		if (session->covered_boot_ns)
+			session->absent_ns += length_ns;
 		return (double)length_ns;
 	}
 	for (size_t i = 0; i < windows; i++) {
 		const struct nt_window *window = &waiting[i].message->window;
 
-		if (member->covered_boot_ns && window->start_boot_ns > member->covered_boot_ns)
-			gaps_ns += (double)(window->start_boot_ns - member->covered_boot_ns);
-		if (window->end_boot_ns > member->covered_boot_ns)
-			member->covered_boot_ns = window->end_boot_ns;
+		if (session->covered_boot_ns && window->start_boot_ns > session->covered_boot_ns)
+			gaps_ns += (double)(window->start_boot_ns - session->covered_boot_ns);
+		if (window->end_boot_ns > session->covered_boot_ns)
+			session->covered_boot_ns = window->end_boot_ns;
 	}
-	gaps_ns -= (double)member->absent_ns;
-	member->absent_ns = 0;
+	gaps_ns -= (double)session->absent_ns;
+	session->absent_ns = 0;
 	return gaps_ns;
 }
 
 /*
- * Time of the member lost within windows: of each window the share of lost events or intervals. A
+ * Time of the session lost within windows: of each window the share of lost events or intervals. A
  * window without event counts is lost entirely.
  */
-static double find_lost(const struct nt_rank_session *member, size_t windows)
+static double find_lost(const struct nt_rank_session *session, size_t windows)
 {
 	double lost_ns = 0;
 
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+		const struct nt_window *window = &session->waiting[i].message->window;
 		const double lost = (double)window->lost;
 
 		if (window->lost)
@@ -146,28 +146,28 @@ static double find_lost(const struct nt_rank_session *member, size_t windows)
 void nt_frame_builder_weigh(struct nt_frame_builder *frame_builder, struct nt_job *job,
 			    const size_t *windows)
 {
-	const size_t members = job->members - job->retired;
-	const size_t size = job->size > members ? job->size : members;
+	const size_t sessions = job->sessions - job->retired;
+	const size_t size = job->size > sessions ? job->size : sessions;
 	const uint64_t end_ns = frame_builder->frame.end_ns,
 		       length_ns = end_ns - frame_builder->frame.start_ns;
 	const double length = (double)length_ns;
-	double missing_ns = (double)(size - members) * length, missed_ns = 0, expected = 0;
+	double missing_ns = (double)(size - sessions) * length, missed_ns = 0, expected = 0;
 
-	for (size_t i = 0; i < members; i++) {
+	for (size_t i = 0; i < sessions; i++) {
 		const struct nt_frame_rank *rank = &frame_builder->frame.rank[i];
 		double ns, now;
 
 		/* No window is expected of an ended rank. */
 		if (rank->ended && !rank->observed)
 			continue;
-		ns = find_missing(job->member[i], windows[i], end_ns, length_ns) +
-		     find_lost(job->member[i], windows[i]);
+		ns = find_missing(job->session[i], windows[i], end_ns, length_ns) +
+		     find_lost(job->session[i], windows[i]);
 		now = ns < 0 ? 0 : ns < length ? ns : length;
 		missing_ns += now;
 		missed_ns += ns - now;
 		expected++;
 	}
-	expected += (double)(size - members);
+	expected += (double)(size - sessions);
 	frame_builder->frame.expected_ranks = (uint32_t)size;
 	frame_builder->frame.completeness = expected > 0 ? 1 - missing_ns / (expected * length) : 1;
 	frame_builder->frame.missed_ns = expected > 0 ? missed_ns / expected : 0;

@@ -22,7 +22,7 @@ static inline void *nt_frame_builder_alloc(struct nt_frame_builder *frame_builde
 
 /* frame_builder_rank.c: fills `rank` from the first `windows` waiting windows. -ENOMEM. */
 NT_MUST_CHECK int nt_frame_builder_fill(struct nt_frame_builder *frame_builder,
-					struct nt_rank_session *member, size_t windows,
+					struct nt_rank_session *session, size_t windows,
 					uint64_t end_ns, struct nt_frame_rank *rank);
 
 /*
@@ -31,7 +31,7 @@ NT_MUST_CHECK int nt_frame_builder_fill(struct nt_frame_builder *frame_builder,
 void nt_frame_builder_part(const struct nt_job *job, struct nt_frame_rank *rank, size_t ranks);
 
 /*
- * frame_builder_grid.c: computes the completeness of the open frame from each member's windows, and
+ * frame_builder_grid.c: computes the completeness of the open frame from each session's windows, and
  * the length of the next cell. -ENOMEM.
  */
 void nt_frame_builder_weigh(struct nt_frame_builder *frame_builder, struct nt_job *job,

@@ -112,12 +112,12 @@ static uint64_t hash_last(const struct nt_frame_comm *comm)
 }
 
 /* Upper bound of the communicator's operations in these windows. */
-static size_t count_ops(const struct nt_rank_session *member, size_t windows, uint64_t id)
+static size_t count_ops(const struct nt_rank_session *session, size_t windows, uint64_t id)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+		const struct nt_window *window = &session->waiting[i].message->window;
 
 		for (size_t j = 0; j < window->comms; j++)
 			if (window->comm[j].id == id)
@@ -126,11 +126,11 @@ static size_t count_ops(const struct nt_rank_session *member, size_t windows, ui
 	return count < NT_OP_END ? count : NT_OP_END;
 }
 
-static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank_session *member,
+static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank_session *session,
 		    size_t windows, const struct nt_message *message,
 		    const struct nt_comm_window *comm, struct nt_frame_comm *sum)
 {
-	const struct nt_align_reading reading = nt_align_read(member, comm);
+	const struct nt_align_reading reading = nt_align_read(session, comm);
 	struct nt_frame_op *op = (struct nt_frame_op *)sum->op;
 	int r;
 
@@ -138,7 +138,7 @@ static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank
 	if (sum->epoch != reading.group)
 		sum->ops = 0;
 	if (!op || sum->ops == 0) {
-		op = nt_frame_builder_alloc(frame_builder, count_ops(member, windows, comm->id),
+		op = nt_frame_builder_alloc(frame_builder, count_ops(session, windows, comm->id),
 					    sizeof(*op));
 		if (!op)
 			return -ENOMEM;
@@ -154,12 +154,12 @@ static int add_comm(struct nt_frame_builder *frame_builder, const struct nt_rank
 	sum->last = comm->last + reading.shift;
 	sum->rolling_hash = comm->rolling_hash;
 	r = add_recent(frame_builder, message, comm, reading.shift, sum);
-	if (r >= 0 && member->job->is_shifted)
+	if (r >= 0 && session->job->is_shifted)
 		sum->rolling_hash = hash_last(sum);
 	return r;
 }
 
-static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_rank_session *member,
+static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_rank_session *session,
 		     size_t windows, struct nt_frame_rank *rank)
 {
 	struct nt_frame_comm *comm;
@@ -167,14 +167,14 @@ static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_ran
 	int r;
 
 	for (size_t i = 0; i < windows; i++)
-		most += member->waiting[i].message->window.comms;
+		most += session->waiting[i].message->window.comms;
 	if (most > NT_FRAME_MAX_COMMS)
 		most = NT_FRAME_MAX_COMMS;
 	comm = nt_frame_builder_alloc(frame_builder, most, sizeof(*comm));
 	if (!comm)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_message *message = member->waiting[i].message;
+		const struct nt_message *message = session->waiting[i].message;
 
 		for (size_t j = 0; j < message->window.comms; j++) {
 			const struct nt_comm_window *from = &message->window.comm[j];
@@ -188,7 +188,7 @@ static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_ran
 			}
 			if (at == rank->comms)
 				rank->comms++;
-			r = add_comm(frame_builder, member, windows, message, from, &comm[at]);
+			r = add_comm(frame_builder, session, windows, message, from, &comm[at]);
 			if (r < 0)
 				return r;
 		}
@@ -200,14 +200,14 @@ static int add_comms(struct nt_frame_builder *frame_builder, const struct nt_ran
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 static int add_transfers(struct nt_frame_builder *frame_builder,
-			 const struct nt_rank_session *member, size_t windows,
+			 const struct nt_rank_session *session, size_t windows,
 			 struct nt_frame_rank *rank)
 {
 	struct nt_frame_transfer *to;
 	size_t most = 0;
 
 	for (size_t i = 0; i < windows; i++)
-		most += member->waiting[i].message->window.transfers;
+		most += session->waiting[i].message->window.transfers;
 	if (!most)
 		return 0;
 	to = nt_frame_builder_alloc(frame_builder,
@@ -216,7 +216,7 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+		const struct nt_window *window = &session->waiting[i].message->window;
 
 		for (size_t j = 0; j < window->transfers; j++) {
 			const struct nt_transfer *from = &window->transfer[j];
@@ -243,7 +243,7 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static void add_steps(struct nt_rank_session *member, struct nt_frame_rank *rank,
+static void add_steps(struct nt_rank_session *session, struct nt_frame_rank *rank,
 		      const struct nt_window *window)
 {
 	uint8_t tier = (uint8_t)window->own_tier;
@@ -253,7 +253,7 @@ static void add_steps(struct nt_rank_session *member, struct nt_frame_rank *rank
 		tier = tier == NT_FRAME_T0 || rank->own_tier == NT_FRAME_T0 ? NT_FRAME_T0
 									    : NT_FRAME_T1;
 	rank->own_tier = tier;
-	member->gpu_lag_ns = (rank->steps ? member->gpu_lag_ns : 0) + window->gpu_lag_ns;
+	session->gpu_lag_ns = (rank->steps ? session->gpu_lag_ns : 0) + window->gpu_lag_ns;
 	rank->steps += window->steps;
 	rank->own_ns += window->own_ns;
 	rank->own_blocked_ns += window->own_blocked_ns;
@@ -280,16 +280,16 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 		rank->state = host->state[0];
 }
 
-static void show_inside(const struct nt_rank_session *member, struct nt_frame_rank *rank)
+static void show_inside(const struct nt_rank_session *session, struct nt_frame_rank *rank)
 {
-	const struct nt_inside_wire *inside = &member->inside;
+	const struct nt_inside_wire *inside = &session->inside;
 
 	rank->inside = (struct nt_frame_inside){
 		.in_call = inside->in_call,
 		.synchronising = inside->synchronising,
 		.comm = inside->comm,
 		.number = inside->number,
-		.since_ns = member->inside_since_ns,
+		.since_ns = session->inside_since_ns,
 		.count = inside->count,
 		.type = inside->type,
 		.op = (uint8_t)inside->op,
@@ -301,10 +301,10 @@ static void show_inside(const struct nt_rank_session *member, struct nt_frame_ra
  * Whether data of this time is still outstanding and the wait has expired, or was still missing
  * when the agent, or all agents, resumed.
  */
-static bool was_silent(const struct nt_rank_session *member, uint64_t start_ns, uint64_t end_ns)
+static bool was_silent(const struct nt_rank_session *session, uint64_t start_ns, uint64_t end_ns)
 {
-	const struct nt_source *source = member->source;
-	const struct nt_job_key *key = member->job->owner;
+	const struct nt_source *source = session->source;
+	const struct nt_job_key *key = session->job->owner;
 
 	return key->lead_ns < end_ns ||
 	       (start_ns < source->silent_until_ns && source->silent_from_ns < end_ns) ||
@@ -312,27 +312,28 @@ static bool was_silent(const struct nt_rank_session *member, uint64_t start_ns, 
 }
 
 /* Records the share of the time that the agent observed, and the calls that it shed. */
-static void see_sampling(struct nt_rank_session *member, size_t windows, struct nt_frame_rank *rank)
+static void see_sampling(struct nt_rank_session *session, size_t windows,
+			 struct nt_frame_rank *rank)
 {
 	uint64_t length_ns = 0, unobserved_ns = 0;
 
 	if (windows)
-		member->shed = 0;
+		session->shed = 0;
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_window *window = &member->waiting[i].message->window;
+		const struct nt_window *window = &session->waiting[i].message->window;
 		uint64_t ns = window->end_boot_ns - window->start_boot_ns;
 
 		length_ns += ns;
 		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
-		member->shed |= window->shed;
-		member->lost_sight = window->whereabouts_unknown;
+		session->shed |= window->shed;
+		session->lost_sight = window->whereabouts_unknown;
 		rank->lost_sight = window->whereabouts_unknown;
 		rank->no_host |= (window->shed & NT_WIRE_SHED_COMMUNICATION) != 0;
 	}
 	if (length_ns)
-		member->sampled_permille =
+		session->sampled_permille =
 			1000 - (uint32_t)((double)unobserved_ns * 1000 / (double)length_ns);
-	rank->sampled = member->sampled_permille < 1000;
+	rank->sampled = session->sampled_permille < 1000;
 }
 
 enum {
@@ -346,9 +347,9 @@ enum {
 _Static_assert(SHED_OF_WORK < SAMPLED, "more is shed");
 
 /* Bit set: how the rank's work was observed in the frame. */
-static uint32_t way_of(const struct nt_rank_session *member)
+static uint32_t way_of(const struct nt_rank_session *session)
 {
-	return (member->shed & SHED_OF_WORK) | (member->sampled_permille < 1000 ? SAMPLED : 0);
+	return (session->shed & SHED_OF_WORK) | (session->sampled_permille < 1000 ? SAMPLED : 0);
 }
 
 /*
@@ -362,46 +363,47 @@ void nt_frame_builder_part(const struct nt_job *job, struct nt_frame_rank *rank,
 
 	for (size_t i = 0; i < ranks; i++)
 		if (rank[i].steps)
-			of[way_of(job->member[i])]++;
+			of[way_of(job->session[i])]++;
 	for (uint32_t way = 0; way < WAYS; way++)
 		if (of[way] > of[most])
 			most = way;
 	for (size_t i = 0; i < ranks; i++) {
-		if (!rank[i].steps || way_of(job->member[i]) == most)
+		if (!rank[i].steps || way_of(job->session[i]) == most)
 			continue;
 		rank[i].own_tier = NT_FRAME_T0;
 		rank[i].own_ns = rank[i].own_blocked_ns = 0;
 	}
 }
 
-int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank_session *member,
+int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank_session *session,
 			  size_t windows, uint64_t end_ns, struct nt_frame_rank *rank)
 {
 	int r;
 
-	rank->rank = member->number;
-	rank->node = member->job_node;
-	rank->rank_known = member->rank_known;
+	rank->rank = session->number;
+	rank->node = session->job_node;
+	rank->rank_known = session->rank_known;
 	rank->observed = windows > 0;
 	/* An agent is silent 10 s behind the most advanced one, which is 3 s past the cell. */
-	rank->silent = member->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) <
+	rank->silent = session->source->watermark_ns + (NT_JOBS_SILENCE_NS - NT_JOBS_LATENESS_NS) <
 			       end_ns ||
-		       (!windows && was_silent(member, frame_builder->frame.start_ns, end_ns));
-	rank->ended = member->ended;
-	rank->finalized = member->finalized;
-	rank->ended_ns = member->ended_ns;
-	rank->exit_signal = member->exit_signal;
-	rank->exit_status = member->exit_status;
+		       (!windows && was_silent(session, frame_builder->frame.start_ns, end_ns));
+	rank->ended = session->ended;
+	rank->finalized = session->finalized;
+	rank->ended_ns = session->ended_ns;
+	rank->exit_signal = session->exit_signal;
+	rank->exit_status = session->exit_status;
+	rank->ended_by_parent = session->ended_by_parent;
 	rank->stage = rank->replica = -1;
-	rank->uses_gpu = member->uses_gpu;
-	show_inside(member, rank);
-	see_sampling(member, windows, rank);
+	rank->uses_gpu = session->uses_gpu;
+	show_inside(session, rank);
+	see_sampling(session, windows, rank);
 	for (size_t i = 0; i < windows; i++) {
-		const struct nt_waiting *waiting = &member->waiting[i];
+		const struct nt_waiting *waiting = &session->waiting[i];
 		const struct nt_window *window = &waiting->message->window;
 
 		if (window->steps)
-			add_steps(member, rank, window);
+			add_steps(session, rank, window);
 		add_host(rank, &window->host);
 		rank->launches += window->launches;
 		rank->lost += window->lost;
@@ -409,17 +411,17 @@ int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank
 	}
 	if (!rank->own_tier)
 		rank->own_tier = NT_FRAME_T1;
-	member->observed = rank->observed;
-	member->silent = rank->silent;
+	session->observed = rank->observed;
+	session->silent = rank->silent;
 	if (rank->steps) {
-		member->tier = (enum nt_tier)rank->own_tier;
-		member->frame_steps = rank->steps;
-		member->own_ns = rank->own_ns;
-		member->host_ns = rank->host_ns;
-		member->blocked_ns = rank->blocked_ns;
-		member->comm_ns = rank->comm_ns;
-		member->step_ns = rank->step_ns;
+		session->tier = (enum nt_tier)rank->own_tier;
+		session->frame_steps = rank->steps;
+		session->own_ns = rank->own_ns;
+		session->host_ns = rank->host_ns;
+		session->blocked_ns = rank->blocked_ns;
+		session->comm_ns = rank->comm_ns;
+		session->step_ns = rank->step_ns;
 	}
-	r = add_comms(frame_builder, member, windows, rank);
-	return r < 0 ? r : add_transfers(frame_builder, member, windows, rank);
+	r = add_comms(frame_builder, session, windows, rank);
+	return r < 0 ? r : add_transfers(frame_builder, session, windows, rank);
 }

@@ -67,7 +67,7 @@ static bool same_node(const struct nt_wire_incident *incident)
 	return incident->culprits && incident->culprit[0].node[0];
 }
 
-/* "rank 11 (gpu-07, GPU-…)": the node, and what identifies the card on it. */
+/* "rank 11 (gpu-07, GPU-…)": the node, and what identifies its GPU. */
 static void put_place(struct writer *writer, const struct nt_culprit *culprit)
 {
 	const char *second = culprit->gpu[0] ? culprit->gpu : culprit->pod;
@@ -202,11 +202,11 @@ static void put_peers(struct writer *writer, const struct nt_wire_incident *inci
 		put(writer, "%s %zu peers", whose, peers);
 }
 
-/* "31 % slower than its 3 peers": from evidence with both values, else from the slow-down. */
+/* "31 % slower than its 3 peers": from evidence with both values (`what`), else from the slow-down. */
 static void put_slower(struct writer *writer, const struct nt_wire_incident *incident,
 		       const char *what, bool several)
 {
-	const struct nt_wire_evidence *evidence = find_evidence(incident, what);
+	const struct nt_wire_evidence *evidence = what ? find_evidence(incident, what) : NULL;
 	double ratio = incident->slowdown;
 
 	if (evidence && evidence->peers > 0 && evidence->value > evidence->peers)
@@ -225,6 +225,9 @@ static void put_compute(struct writer *writer, const struct nt_wire_incident *in
 	put(writer, several ? " compute " : " computes ");
 	put_slower(writer, incident, "own work of the step", several);
 	put_since(writer, incident);
+	/* Work is a part of the step, whose other parts are as long as before. */
+	if (incident->slowdown >= 1.005)
+		put(writer, "; steps take %.0f %% longer", (incident->slowdown - 1.0) * 100);
 }
 
 /* "spends 52 ms of each step on the host, its 7 peers 20 ms". */
@@ -253,14 +256,14 @@ static void put_time_spent(struct writer *writer, const struct nt_wire_incident 
 
 static void put_network(struct writer *writer, const struct nt_wire_incident *incident)
 {
-	static const char *const telling[] = {"shortest transfer from the node",
-					      "shortest transfer to the node",
-					      "transfer time of the step"};
+	static const char *const decisive[] = {"shortest transfer from the node",
+					       "shortest transfer to the node",
+					       "transfer time of the step"};
 	const struct nt_wire_evidence *evidence = NULL;
 	bool several = put_subject(writer, incident);
 
-	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]) && !evidence; i++)
-		evidence = find_evidence(incident, telling[i]);
+	for (size_t i = 0; i < sizeof(decisive) / sizeof(decisive[0]) && !evidence; i++)
+		evidence = find_evidence(incident, decisive[i]);
 
 	put(writer, several ? " transfer " : " transfers ");
 	if (evidence && evidence->peers > 0 && evidence->value > evidence->peers)
@@ -318,8 +321,7 @@ static void put_hang(struct writer *writer, const struct nt_wire_incident *incid
 			put(writer, " in ");
 			put_part(writer, &incident->culprit[0]);
 		} else if (find_evidence(incident, lost_sight)) {
-			put(writer,
-			    "; who holds it up is not known, as calls are seen a part of the time");
+			put(writer, "; the late rank is not known, as not all calls are recorded");
 		}
 		return;
 	}
@@ -330,9 +332,13 @@ static void put_hang(struct writer *writer, const struct nt_wire_incident *incid
 	else if (find_evidence(incident, "time inside a send, receive or wait"))
 		put(writer, several ? " do not make the calls that others wait for"
 				    : " does not make the call that others wait for");
-	else if (is_cause(incident, "network"))
-		put(writer, several ? " do not come out of a collective that others have left"
-				    : " does not come out of a collective that others have left");
+	else if (is_cause(incident, "no dump"))
+		put(writer,
+		    several ? " left no dumps, and ranks wait in calls of which they are members"
+			    : " left no dump, and ranks wait in a call of which it is a member");
+	else if (is_cause(incident, "device or link"))
+		put(writer, several ? " have not left a collective that others have left"
+				    : " has not left a collective that others have left");
 	else
 		put(writer, several ? " have not entered the collective that others wait in"
 				    : " has not entered the collective that others wait in");
@@ -348,10 +354,27 @@ static void put_mismatch(struct writer *writer, const struct nt_wire_incident *i
 	put_since(writer, incident);
 }
 
+/* A rank that deviates and is not accused; the cause says why. */
+static void put_undecided(struct writer *writer, const struct nt_wire_incident *incident)
+{
+	const struct nt_wire_evidence *marked =
+		find_evidence(incident, "windows in which the rank is far behind its peers");
+
+	(void)put_subject(writer, incident);
+	put(writer, " is far behind its peers");
+	if (marked)
+		put(writer, " in %.0f %% of its windows", marked->value);
+	put_since(writer, incident);
+}
+
 static void put_unknown(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	bool several;
 
+	if (incident->culprits && strcmp(incident->severity, "info") == 0) {
+		put_undecided(writer, incident);
+		return;
+	}
 	if (!incident->culprits) {
 		put(writer, "the ranks fall into two groups of different speed");
 		put_since(writer, incident);
@@ -364,7 +387,10 @@ static void put_unknown(struct writer *writer, const struct nt_wire_incident *in
 
 static void put_imbalance(struct writer *writer, const struct nt_wire_incident *incident)
 {
-	put(writer, "the work is uneven, no card is to blame");
+	put(writer, "the work is uneven%s, no rank is at fault",
+	    find_evidence(incident, "what the slowest rank of each window costs, each time another")
+		    ? " by turns"
+		    : "");
 	if (incident->culprits) {
 		put(writer, ": ");
 		put_part(writer, &incident->culprit[0]);
@@ -377,7 +403,7 @@ static void put_imbalance(struct writer *writer, const struct nt_wire_incident *
 static void put_job_wide(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	put(writer, "all ranks together are ");
-	put_slower(writer, incident, "step time", true);
+	put_slower(writer, incident, NULL, true);
 	put_since(writer, incident);
 }
 
@@ -430,10 +456,17 @@ static void put_body(struct writer *writer, enum nt_class class,
 	put_unknown(writer, incident);
 }
 
+static const char *const no_verdict = "no verdict";
+
 /* Only causes that the sentence does not contain yet. */
 static void put_cause(struct writer *writer, enum nt_class class,
 		      const struct nt_wire_incident *incident)
 {
+	if (strncmp(incident->cause, no_verdict, strlen(no_verdict)) == 0) {
+		put(writer, "; ");
+		put_name(writer, incident->cause);
+		return;
+	}
 	if (class == NT_CLASS_UNKNOWN) {
 		put(writer, "; the cause is not known");
 		return;

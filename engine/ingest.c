@@ -15,15 +15,15 @@
 #define SLACK_NS     1000000000ULL /* a sender may read its clock twice */
 #define SAVE_VERSION 2 /* 1: only the bits near the newest */
 
-struct stream {
+struct message_stream {
 	uint64_t id;
-	struct nt_dedup sequence;
+	struct nt_dedup dedup;
 	uint64_t last_ns; /* real time of the newest message */
 	UT_hash_handle hh;
 };
 
 struct nt_ingest {
-	struct stream *stream, *again; /* again: of the replay */
+	struct message_stream *stream, *again; /* again: of the replay */
 	struct nt_ingest_counters counters;
 	nt_ingest_refused_fn refused;
 	void *data;
@@ -42,15 +42,15 @@ int nt_ingest_new(nt_ingest_refused_fn refused, void *data, struct nt_ingest **r
 	return 0;
 }
 
-static void free_stream(struct stream *stream)
+static void free_stream(struct message_stream *stream)
 {
-	nt_dedup_release(&stream->sequence);
+	nt_dedup_release(&stream->dedup);
 	free(stream);
 }
 
-static void free_streams(struct stream **streams)
+static void free_streams(struct message_stream **streams)
 {
-	struct stream *stream, *next;
+	struct message_stream *stream, *next;
 
 	HASH_ITER(hh, *streams, stream, next)
 	{
@@ -94,10 +94,11 @@ static uint64_t stream_id(const struct nt_message *message, enum nt_topic topic)
 	return nt_hash_text(hash, message->key);
 }
 
-static int find_stream(struct nt_ingest *ingest, struct stream **streams,
-		       const struct nt_message *message, uint64_t id, struct stream **ret_stream)
+static int find_stream(struct nt_ingest *ingest, struct message_stream **streams,
+		       const struct nt_message *message, uint64_t id,
+		       struct message_stream **ret_stream)
 {
-	struct stream *stream;
+	struct message_stream *stream;
 
 	HASH_FIND(hh, *streams, &id, sizeof(id), stream);
 	if (!stream && HASH_COUNT(*streams) >= NT_INGEST_MAX_STREAMS) {
@@ -107,7 +108,7 @@ static int find_stream(struct nt_ingest *ingest, struct stream **streams,
 		if (!stream)
 			return -ENOMEM;
 		stream->id = id;
-		nt_dedup_start(&stream->sequence, message->seq);
+		nt_dedup_start(&stream->dedup, message->seq);
 		HASH_ADD(hh, *streams, id, sizeof(stream->id), stream);
 		if (!nt_table_has(stream)) {
 			free(stream);
@@ -146,6 +147,7 @@ static const char *window_fault(const struct nt_message *message)
 		window->step_ns,
 		window->own_blocked_ns,
 		window->gpu_lag_ns,
+		window->ended_early_ns,
 		window->host.on_cpu_ns,
 		window->host.run_queue_ns,
 		window->host.off_cpu_io_ns,
@@ -235,7 +237,7 @@ static bool check_signature(const struct nt_signing_policy *policy,
 		*ret_reason = "wrong signature";
 	} else if (strcmp(node_of(message), message->agent) != 0) {
 		*ret_counter = &counters->other_node;
-		*ret_reason = "signed by another node than it tells of";
+		*ret_reason = "signed by another node than the one it names";
 	} else {
 		counters->verified++;
 		return true;
@@ -249,7 +251,7 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 	nt_auto(nt_message) struct nt_message *message = NULL;
 	struct nt_ingest_counters ignored = {0};
 	struct nt_ingest_counters *counters = again ? &ignored : &ingest->counters;
-	struct stream *stream;
+	struct message_stream *stream;
 	uint64_t *counter;
 	const char *fault;
 	int r;
@@ -285,7 +287,7 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 	if (r < 0)
 		return r;
 	if (stream) {
-		r = nt_dedup_take(&stream->sequence, message->seq, &counters->sequence);
+		r = nt_dedup_take(&stream->dedup, message->seq, &counters->dedup);
 		counters->duplicates += r == 0;
 		if (r <= 0)
 			return r;
@@ -299,7 +301,7 @@ int nt_ingest_take(struct nt_ingest *ingest, const struct nt_bus_record *record,
 
 void nt_ingest_sweep(struct nt_ingest *ingest, uint64_t before_ns)
 {
-	struct stream *stream, *next;
+	struct message_stream *stream, *next;
 
 	HASH_ITER(hh, ingest->stream, stream, next)
 	{
@@ -318,35 +320,36 @@ int nt_ingest_save(const struct nt_ingest *ingest, struct nt_buf *buf)
 
 	nt_codec_put_u32(&codec, SAVE_VERSION);
 	nt_codec_put_u32(&codec, HASH_COUNT(ingest->stream));
-	for (const struct stream *stream = ingest->stream; stream; stream = stream->hh.next) {
+	for (const struct message_stream *stream = ingest->stream; stream;
+	     stream = stream->hh.next) {
 		nt_codec_put_u64(&codec, stream->id);
 		nt_codec_put_u64(&codec, stream->last_ns);
-		nt_dedup_save(&stream->sequence, &codec);
+		nt_dedup_save(&stream->dedup, &codec);
 	}
 	return codec.error;
 }
 
-static void load_stream(struct stream *stream, uint32_t version, struct nt_codec *codec)
+static void load_stream(struct message_stream *stream, uint32_t version, struct nt_codec *codec)
 {
-	struct nt_dedup *sequence = &stream->sequence;
+	struct nt_dedup *dedup = &stream->dedup;
 
 	stream->id = nt_codec_get_u64(codec);
 	if (version == SAVE_VERSION) {
 		stream->last_ns = nt_codec_get_u64(codec);
-		nt_dedup_load(sequence, codec);
+		nt_dedup_load(dedup, codec);
 		return;
 	}
-	sequence->joined = sequence->first = nt_codec_get_u64(codec);
-	sequence->newest = nt_codec_get_u64(codec);
+	dedup->joined = dedup->first = nt_codec_get_u64(codec);
+	dedup->newest = nt_codec_get_u64(codec);
 	stream->last_ns = nt_codec_get_u64(codec);
-	for (size_t i = 0; i < sizeof(sequence->seen) / sizeof(sequence->seen[0]); i++)
-		sequence->seen[i] = nt_codec_get_u64(codec);
+	for (size_t i = 0; i < sizeof(dedup->seen) / sizeof(dedup->seen[0]); i++)
+		dedup->seen[i] = nt_codec_get_u64(codec);
 }
 
 int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 {
 	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
-	struct stream *loaded = NULL;
+	struct message_stream *loaded = NULL;
 	uint32_t version, count;
 
 	version = nt_codec_get_u32(&codec);
@@ -354,7 +357,7 @@ int nt_ingest_load(struct nt_ingest *ingest, const void *data, size_t size)
 		return -EBADMSG;
 	count = nt_codec_get_count(&codec, NT_INGEST_MAX_STREAMS);
 	for (uint32_t i = 0; i < count && !codec.error; i++) {
-		struct stream *stream = calloc(1, sizeof(*stream)), *same;
+		struct message_stream *stream = calloc(1, sizeof(*stream)), *same;
 
 		if (!stream) {
 			codec.error = -ENOMEM;

@@ -25,7 +25,7 @@ enum {
 struct nt_ingest_counters {
 	uint64_t records, bytes, messages;
 	uint64_t duplicates; /* dropped duplicates */
-	struct nt_dedup_counters sequence; /* missing and late messages */
+	struct nt_dedup_counters dedup; /* missing and late messages */
 	uint64_t undecodable; /* not a message */
 	uint64_t impossible; /* a message with impossible values */
 	uint64_t ahead; /* from a clock ahead of ours */

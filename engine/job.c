@@ -12,28 +12,28 @@ enum {
  * A process is usually one rank. If it has several, they are distinguished by rank. A session whose
  * rank was unknown at first keeps its identity when the rank becomes known.
  */
-static struct nt_rank_session *find_member(const struct nt_process_index *process,
-					   const struct nt_rank_id *id)
+static struct nt_rank_session *find_session(const struct nt_process_index *process,
+					    const struct nt_rank_id *id)
 {
-	struct nt_rank_session *member;
+	struct nt_rank_session *session;
 
-	for (member = process->member; member; member = member->next)
-		if (member->rank == id->rank && member->rank_known == id->rank_known)
-			return member;
-	member = process->member;
-	if (member && !member->next && (!member->rank_known || !id->rank_known))
-		return member;
+	for (session = process->session; session; session = session->next)
+		if (session->rank == id->rank && session->rank_known == id->rank_known)
+			return session;
+	session = process->session;
+	if (session && !session->next && (!session->rank_known || !id->rank_known))
+		return session;
 	return NULL;
 }
 
-static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
-		      struct nt_process_index *process, const struct nt_message *message,
-		      struct nt_source *source, struct nt_rank_session **ret_member)
+static int add_session(struct nt_jobs *jobs, struct nt_job_key *key,
+		       struct nt_process_index *process, const struct nt_message *message,
+		       struct nt_source *source, struct nt_rank_session **ret_session)
 {
-	nt_auto(nt_rank_session) struct nt_rank_session *member = NULL;
+	nt_auto(nt_rank_session) struct nt_rank_session *session = NULL;
 	int r;
 
-	if (key->members >= jobs->limits.ranks) {
+	if (key->sessions >= jobs->limits.ranks) {
 		jobs->counters.refused_ranks++;
 		return -ENOBUFS;
 	}
@@ -41,27 +41,27 @@ static int add_member(struct nt_jobs *jobs, struct nt_job_key *key,
 			 sizeof(struct nt_rank_session *));
 	if (r < 0)
 		return r;
-	r = nt_rank_session_new(message, &member);
+	r = nt_rank_session_new(message, &session);
 	if (r < 0)
 		return r;
-	member->node = process->id.node;
-	member->next = process->member;
-	process->member = member;
-	nt_rank_session_move(member, source);
-	key->members++;
-	key->admission[key->admissions++] = member;
-	*ret_member = nt_take(member);
+	session->node = process->id.node;
+	session->next = process->session;
+	process->session = session;
+	nt_rank_session_move(session, source);
+	key->sessions++;
+	key->admission[key->admissions++] = session;
+	*ret_session = nt_take(session);
 	return 0;
 }
 
-static int count_window(struct nt_jobs *jobs, struct nt_rank_session *member,
+static int count_window(struct nt_jobs *jobs, struct nt_rank_session *session,
 			const struct nt_message *message, uint64_t end_ns)
 {
-	const size_t before = member->shared_comms;
-	int r = nt_rank_session_count(member, message, end_ns, &jobs->counters.member);
+	const size_t before = session->shared_comms;
+	int r = nt_rank_session_count(session, message, end_ns, &jobs->counters.session);
 
-	if (r == 0 && member->job)
-		r = nt_jobs_index_comms(jobs, member, before);
+	if (r == 0 && session->job)
+		r = nt_jobs_index_comms(jobs, session, before);
 	if (r == 0)
 		jobs->counters.windows++;
 	return r;
@@ -77,7 +77,7 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	struct nt_process_index *process;
 	struct nt_node_entry *node;
 	struct nt_process_id id;
-	struct nt_rank_session *member;
+	struct nt_rank_session *session;
 	int r;
 
 	r = nt_jobs_find_node(jobs, window->rank.node, &node);
@@ -94,52 +94,52 @@ static int put_window(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_so
 	r = nt_jobs_find_process(jobs, key, &id, &process);
 	if (r < 0)
 		return r;
-	member = find_member(process, &window->rank);
-	if (!member && key->job && end_ns + NT_JOBS_SILENCE_NS < key->lead_ns) {
+	session = find_session(process, &window->rank);
+	if (!session && key->job && end_ns + NT_JOBS_SILENCE_NS < key->lead_ns) {
 		/* Its session is gone or will follow: no job is created from a past window. */
-		jobs->counters.member.late_windows += !again;
-		if (!process->member)
+		jobs->counters.session.late_windows += !again;
+		if (!process->session)
 			nt_jobs_forget_process(key, process);
 		return 0;
 	}
-	if (!member && again) {
+	if (!session && again) {
 		/* Sessions that existed when the state was saved are in it. */
-		if (!process->member)
+		if (!process->session)
 			nt_jobs_forget_process(key, process);
 		return 0;
 	}
-	if (!member) {
-		r = add_member(jobs, key, process, *message, source, &member);
+	if (!session) {
+		r = add_session(jobs, key, process, *message, source, &session);
 		if (r < 0) {
-			if (!process->member)
+			if (!process->session)
 				nt_jobs_forget_process(key, process);
 			return r;
 		}
 	}
-	nt_rank_session_move(member, source);
+	nt_rank_session_move(session, source);
 	if (!again) {
-		r = count_window(jobs, member, *message, end_ns);
+		r = count_window(jobs, session, *message, end_ns);
 		if (r < 0)
 			return r;
 	}
-	if (member->ended || member->retired || (member->job && member->job->closed))
+	if (session->ended || session->retired || (session->job && session->job->closed))
 		return 0;
-	if (member->job && end_ns < member->job->grid.start_ns) {
+	if (session->job && end_ns < session->job->grid.start_ns) {
 		if (again)
 			return 0;
-		jobs->counters.member.late_windows++;
+		jobs->counters.session.late_windows++;
 		/* Too late to be judged, but the end is recorded. */
 		if (window->ended)
-			nt_jobs_end_member_by(member, end_ns, window);
+			nt_jobs_end_session_by(session, end_ns, window);
 		return 0;
 	}
-	r = nt_rank_session_queue(member, *message, start_ns, end_ns, &jobs->counters.member);
+	r = nt_rank_session_queue(session, *message, start_ns, end_ns, &jobs->counters.session);
 	if (r < 0)
 		return r;
 	*message = NULL;
-	if (!member->job && nt_rank_session_due_ns(key, member) < key->due_ns)
-		key->due_ns = nt_rank_session_due_ns(key, member);
-	if (!member->job && window_size > key->admission_size)
+	if (!session->job && nt_rank_session_due_ns(key, session) < key->due_ns)
+		key->due_ns = nt_rank_session_due_ns(key, session);
+	if (!session->job && window_size > key->admission_size)
 		key->admission_size = window_size;
 	return 0;
 }
@@ -246,36 +246,39 @@ int nt_jobs_put(struct nt_jobs *jobs, struct nt_message *message, bool again,
 	return 0;
 }
 
-void nt_jobs_end_member_by(struct nt_rank_session *member, uint64_t ended_ns,
-			   const struct nt_window *window)
+void nt_jobs_end_session_by(struct nt_rank_session *session, uint64_t ended_ns,
+			    const struct nt_window *window)
 {
-	if (member->ended || member->retired)
+	if (session->ended || session->retired)
 		return;
 	/* Other values do not exist: the message is malformed there, and nothing is known. */
 	if (window->exit_signal <= WAIT_SIGNAL_MAX && window->exit_status <= UINT8_MAX) {
-		member->exit_signal = (uint8_t)window->exit_signal;
-		member->exit_status = (uint8_t)window->exit_status;
+		session->exit_signal = (uint8_t)window->exit_signal;
+		session->exit_status = (uint8_t)window->exit_status;
+		session->ended_by_parent = window->exit_signal && window->ended_by_parent;
 	}
-	nt_jobs_end_member(member, ended_ns, window->finalized);
+	if (window->ended_early_ns < ended_ns)
+		ended_ns -= window->ended_early_ns;
+	nt_jobs_end_session(session, ended_ns, window->finalized);
 }
 
-void nt_jobs_end_member(struct nt_rank_session *member, uint64_t ended_ns, bool finalized)
+void nt_jobs_end_session(struct nt_rank_session *session, uint64_t ended_ns, bool finalized)
 {
-	struct nt_job *job = member->job;
+	struct nt_job *job = session->job;
 
-	if (member->ended || member->retired)
+	if (session->ended || session->retired)
 		return;
-	member->ended = true;
-	member->ended_ns = ended_ns;
-	member->finalized = finalized;
-	member->source->members--;
+	session->ended = true;
+	session->ended_ns = ended_ns;
+	session->finalized = finalized;
+	session->source->sessions--;
 	if (!job)
 		return;
 	job->live--;
 	job->changed = true;
 	if (job->live)
 		return;
-	for (size_t i = 0; i < job->members; i++)
-		if (job->member[i]->ended_ns > job->ended_ns)
-			job->ended_ns = job->member[i]->ended_ns;
+	for (size_t i = 0; i < job->sessions; i++)
+		if (job->session[i]->ended_ns > job->ended_ns)
+			job->ended_ns = job->session[i]->ended_ns;
 }

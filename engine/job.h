@@ -5,8 +5,8 @@
  * whose ranks return as new processes is the next attempt. Time is event time, given by the agents'
  * watermarks.
  *
- * A new rank session waits in the admission list of its key until its first communicator is known
- * and all earlier messages have arrived, so that its job does not depend on the order of arrival.
+ * A new rank session is in the admission list of its key until its first communicator is known and
+ * all earlier messages have arrived. Its job therefore does not depend on the order of arrival.
  */
 #ifndef NT_ENGINE_JOB_H
 #define NT_ENGINE_JOB_H
@@ -56,7 +56,7 @@ struct nt_source {
 	uint64_t silent_from_ns, silent_until_ns;
 	struct nt_ahead ahead[NT_SOURCE_MAX_AHEAD]; /* in no order */
 	uint32_t aheads;
-	uint32_t members; /* live ones of this key */
+	uint32_t sessions; /* live ones of this key */
 	UT_hash_handle hh;
 };
 
@@ -84,9 +84,9 @@ struct nt_job {
 	char *name, *namespace;
 	uint32_t size; /* as reported by its members */
 
-	struct nt_rank_session **member; /* ascending by number; retired ones are at the end */
-	size_t members, member_cap, retired;
-	uint32_t live, unknowns; /* unknowns: numbers assigned to members of unknown rank */
+	struct nt_rank_session **session; /* ascending by number; retired ones are at the end */
+	size_t sessions, session_cap, retired;
+	uint32_t live, unknowns; /* unknowns: numbers assigned to sessions of unknown rank */
 	uint32_t world_comms; /* observed communicators of the job's size */
 
 	struct nt_job_node *node; /* hash by nt_job_node.node */
@@ -94,10 +94,10 @@ struct nt_job {
 	size_t nodes, node_cap;
 
 	struct nt_frame_grid grid;
-	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns: all members have ended */
+	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns: all sessions have ended */
 	bool closed; /* ended, judged to its last frame, and open incidents resolved */
 	bool changed; /* since the last snapshot */
-	bool is_shifted; /* some member's call numbers are shifted */
+	bool is_shifted; /* some session's call numbers are shifted */
 	struct nt_detect *detect; /* owned */
 	void *user; /* the engine's */
 	struct nt_job *next; /* of the key */
@@ -117,7 +117,7 @@ struct nt_process_id {
 
 struct nt_process_index {
 	struct nt_process_id id;
-	struct nt_rank_session *member; /* list */
+	struct nt_rank_session *session; /* list */
 	UT_hash_handle hh;
 };
 
@@ -132,7 +132,7 @@ struct nt_job_key {
 	struct nt_job *job; /* list, oldest first */
 	size_t jobs;
 	uint32_t splits; /* numbers assigned so far */
-	size_t members; /* of all jobs and of the admission list */
+	size_t sessions; /* of all jobs and of the admission list */
 	uint64_t lead_ns; /* watermark of the most advanced agent */
 	uint64_t silent_from_ns, silent_until_ns; /* as in nt_source, over all sources */
 	uint64_t quiet_ns; /* time waited since the last message */
@@ -158,8 +158,8 @@ struct nt_jobs_limits {
 
 /* Monotonic, each a loss or an event with a name. */
 struct nt_jobs_counters {
-	struct nt_rank_session_counters member;
-	uint64_t windows, early_windows; /* early: ended before their member's job began */
+	struct nt_rank_session_counters session;
+	uint64_t windows, early_windows; /* early: ended before their session's job began */
 	uint64_t refused_keys, refused_jobs, refused_ranks, refused_nodes;
 	uint64_t jobs, attempts, splits, replaced_ranks, conflicting_ranks, forgotten_jobs;
 };
@@ -194,7 +194,7 @@ uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs);
  */
 uint64_t nt_jobs_closable_ns(struct nt_job_key *key);
 
-/* When the next member can leave the admission; UINT64_MAX: none waits. */
+/* When a session can leave the admission next; UINT64_MAX: none waits. */
 uint64_t nt_jobs_admission_ns(const struct nt_job_key *key);
 
 /*
@@ -205,13 +205,13 @@ NT_MUST_CHECK int nt_jobs_admit(struct nt_jobs *jobs, struct nt_job_key *key, ui
 				uint64_t until_ns);
 
 /* Records the end of a session in its job; from then on it is shown, not judged. */
-void nt_jobs_end_member(struct nt_rank_session *member, uint64_t ended_ns, bool finalized);
+void nt_jobs_end_session(struct nt_rank_session *session, uint64_t ended_ns, bool finalized);
 /* The same, with its last window. */
-void nt_jobs_end_member_by(struct nt_rank_session *member, uint64_t ended_ns,
-			   const struct nt_window *window);
+void nt_jobs_end_session_by(struct nt_rank_session *session, uint64_t ended_ns,
+			    const struct nt_window *window);
 
 /* Updates the job from the session, whose rank or names may have become known. -ENOMEM. */
-NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *member);
+NT_MUST_CHECK int nt_jobs_describe(struct nt_jobs *jobs, struct nt_rank_session *session);
 
 /* Closes a job that was judged to its end; from then on it is only shown. */
 void nt_jobs_close(struct nt_jobs *jobs, struct nt_job *job);

@@ -38,17 +38,18 @@ NT_MUST_CHECK int nt_jobs_find_process(struct nt_jobs *jobs, struct nt_job_key *
 
 void nt_jobs_forget_process(struct nt_job_key *key, struct nt_process_index *process);
 /* Removes the session from the tables of its key; the caller frees it. */
-void nt_jobs_forget_member(struct nt_job_key *key, struct nt_rank_session *member);
+void nt_jobs_forget_session(struct nt_job_key *key, struct nt_rank_session *session);
 
 /* Indexes the session's communicators, starting at `from`, for its job. */
-NT_MUST_CHECK int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *member,
+NT_MUST_CHECK int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *session,
 				      size_t from);
 
 /* Assigns the session to another agent. */
-void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *source);
+void nt_rank_session_move(struct nt_rank_session *session, struct nt_source *source);
 
 /* When the session can be admitted; UINT64_MAX: not known yet. */
-uint64_t nt_rank_session_due_ns(const struct nt_job_key *key, const struct nt_rank_session *member);
+uint64_t nt_rank_session_due_ns(const struct nt_job_key *key,
+				const struct nt_rank_session *session);
 
 void nt_job_sort(struct nt_job *job);
 /* The job's own index of a node. -ENOMEM. */

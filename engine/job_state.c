@@ -15,9 +15,9 @@ enum {
 
 /* ---- save ------------------------------------------------------------------------------------ */
 
-static void save_inside(struct nt_codec *codec, const struct nt_rank_session *member)
+static void save_inside(struct nt_codec *codec, const struct nt_rank_session *session)
 {
-	const struct nt_inside_wire *inside = &member->inside;
+	const struct nt_inside_wire *inside = &session->inside;
 
 	nt_codec_put_u32(codec, inside->in_call);
 	nt_codec_put_u32(codec, inside->synchronising);
@@ -27,51 +27,51 @@ static void save_inside(struct nt_codec *codec, const struct nt_rank_session *me
 	nt_codec_put_u64(codec, inside->count);
 	nt_codec_put_u32(codec, inside->op);
 	nt_codec_put_u32(codec, inside->type);
-	nt_codec_put_u64(codec, member->inside_since_ns);
+	nt_codec_put_u64(codec, session->inside_since_ns);
 }
 
-static void save_totals(struct nt_codec *codec, const struct nt_rank_session *member)
+static void save_totals(struct nt_codec *codec, const struct nt_rank_session *session)
 {
 	const uint64_t total[] = {
-		member->steps,
-		member->launches,
-		member->copies,
-		member->copy_bytes,
-		member->allocs,
-		member->alloc_bytes,
-		member->lost,
-		member->first_seen_ns,
-		member->last_seen_ns,
-		member->step_window_ns[0],
-		member->step_window_ns[1],
-		member->own_ns,
-		member->host_ns,
-		member->blocked_ns,
-		member->comm_ns,
-		member->step_ns,
-		member->step_end_ns,
-		member->covered_boot_ns,
-		member->absent_ns,
+		session->steps,
+		session->launches,
+		session->copies,
+		session->copy_bytes,
+		session->allocs,
+		session->alloc_bytes,
+		session->lost,
+		session->first_seen_ns,
+		session->last_seen_ns,
+		session->step_window_ns[0],
+		session->step_window_ns[1],
+		session->own_ns,
+		session->host_ns,
+		session->blocked_ns,
+		session->comm_ns,
+		session->step_ns,
+		session->step_end_ns,
+		session->covered_boot_ns,
+		session->absent_ns,
 	};
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
 		nt_codec_put_u64(codec, total[i]);
-	nt_codec_put_u32(codec, member->frame_steps);
-	nt_codec_put_u32(codec, member->tier);
-	nt_codec_put_u32(codec, (uint32_t)member->shared_comms);
-	for (size_t i = 0; i < member->shared_comms; i++) {
-		nt_codec_put_u64(codec, member->shared_comm[i].comm);
-		nt_codec_put_u32(codec, member->shared_comm[i].size);
+	nt_codec_put_u32(codec, session->frame_steps);
+	nt_codec_put_u32(codec, session->tier);
+	nt_codec_put_u32(codec, (uint32_t)session->shared_comms);
+	for (size_t i = 0; i < session->shared_comms; i++) {
+		nt_codec_put_u64(codec, session->shared_comm[i].comm);
+		nt_codec_put_u32(codec, session->shared_comm[i].size);
 	}
-	nt_codec_put_u32(codec, (uint32_t)member->alignments);
-	for (size_t i = 0; i < member->alignments; i++) {
-		nt_codec_put_u64(codec, member->alignment[i].comm);
-		nt_codec_put_u64(codec, member->alignment[i].epoch);
-		nt_codec_put_u64(codec, member->alignment[i].group);
-		nt_codec_put_u64(codec, member->alignment[i].shift);
+	nt_codec_put_u32(codec, (uint32_t)session->alignments);
+	for (size_t i = 0; i < session->alignments; i++) {
+		nt_codec_put_u64(codec, session->alignment[i].comm);
+		nt_codec_put_u64(codec, session->alignment[i].epoch);
+		nt_codec_put_u64(codec, session->alignment[i].group);
+		nt_codec_put_u64(codec, session->alignment[i].shift);
 	}
-	nt_codec_put_u32(codec, HASH_COUNT(member->series));
-	for (const struct nt_session_series *series = member->series; series;
+	nt_codec_put_u32(codec, HASH_COUNT(session->series));
+	for (const struct nt_session_series *series = session->series; series;
 	     series = series->hh.next) {
 		nt_codec_put_u64(codec, series->key.comm);
 		nt_codec_put_u64(codec, series->key.op);
@@ -83,31 +83,31 @@ static void save_totals(struct nt_codec *codec, const struct nt_rank_session *me
 	}
 }
 
-static void save_member(struct nt_codec *codec, const struct nt_rank_session *member)
+static void save_session(struct nt_codec *codec, const struct nt_rank_session *session)
 {
-	nt_codec_put_u32(codec, member->node);
-	nt_codec_put_u32(codec, member->pid);
-	nt_codec_put_u64(codec, member->start_boot_ns);
-	nt_codec_put_u64(codec, member->start_ns);
-	nt_codec_put_u32(codec, member->rank);
-	nt_codec_put_u32(codec, member->size);
-	nt_codec_put_u32(codec, member->local_rank);
-	nt_codec_put_u32(codec, member->number);
-	nt_codec_put_u32(codec, member->attempt_hint);
-	nt_codec_put_u32(codec, member->rank_known);
-	nt_codec_put_u32(codec, member->uses_gpu);
-	nt_codec_put_u32(codec, member->observed);
-	nt_codec_put_u32(codec, member->silent);
-	nt_codec_put_u32(codec, member->ended);
-	nt_codec_put_u32(codec, member->finalized);
-	nt_codec_put_u32(codec, member->retired);
-	nt_codec_put_u64(codec, member->ended_ns);
-	nt_codec_put_text(codec, member->source->agent);
+	nt_codec_put_u32(codec, session->node);
+	nt_codec_put_u32(codec, session->pid);
+	nt_codec_put_u64(codec, session->start_boot_ns);
+	nt_codec_put_u64(codec, session->start_ns);
+	nt_codec_put_u32(codec, session->rank);
+	nt_codec_put_u32(codec, session->size);
+	nt_codec_put_u32(codec, session->local_rank);
+	nt_codec_put_u32(codec, session->number);
+	nt_codec_put_u32(codec, session->attempt_hint);
+	nt_codec_put_u32(codec, session->rank_known);
+	nt_codec_put_u32(codec, session->uses_gpu);
+	nt_codec_put_u32(codec, session->observed);
+	nt_codec_put_u32(codec, session->silent);
+	nt_codec_put_u32(codec, session->ended);
+	nt_codec_put_u32(codec, session->finalized);
+	nt_codec_put_u32(codec, session->retired);
+	nt_codec_put_u64(codec, session->ended_ns);
+	nt_codec_put_text(codec, session->source->agent);
 	for (size_t i = 0; i <= NT_RANK_SESSION_PROCESS; i++)
-		nt_codec_put_text(codec, member->names[i]);
-	nt_codec_put_text(codec, member->job_name);
-	save_inside(codec, member);
-	save_totals(codec, member);
+		nt_codec_put_text(codec, session->names[i]);
+	nt_codec_put_text(codec, session->job_name);
+	save_inside(codec, session);
+	save_totals(codec, session);
 }
 
 static void save_job(struct nt_codec *codec, const struct nt_job *job)
@@ -133,9 +133,9 @@ static void save_job(struct nt_codec *codec, const struct nt_job *job)
 	nt_codec_put_u32(codec, (uint32_t)job->nodes);
 	for (size_t i = 0; i < job->nodes; i++)
 		nt_codec_put_u32(codec, job->node_at[i]->node);
-	nt_codec_put_u32(codec, (uint32_t)job->members);
-	for (size_t i = 0; i < job->members; i++)
-		save_member(codec, job->member[i]);
+	nt_codec_put_u32(codec, (uint32_t)job->sessions);
+	for (size_t i = 0; i < job->sessions; i++)
+		save_session(codec, job->session[i]);
 }
 
 static void save_key(struct nt_codec *codec, const struct nt_job_key *key)
@@ -153,7 +153,7 @@ static void save_key(struct nt_codec *codec, const struct nt_job_key *key)
 		save_job(codec, job);
 	nt_codec_put_u32(codec, (uint32_t)key->admissions);
 	for (size_t i = 0; i < key->admissions; i++)
-		save_member(codec, key->admission[i]);
+		save_session(codec, key->admission[i]);
 }
 
 int nt_jobs_save(const struct nt_jobs *jobs, struct nt_buf *buf)
@@ -192,9 +192,9 @@ static uint64_t load_time(struct nt_codec *codec)
 	return codec->error ? 0 : time_ns;
 }
 
-static void load_inside(struct nt_codec *codec, struct nt_rank_session *member)
+static void load_inside(struct nt_codec *codec, struct nt_rank_session *session)
 {
-	struct nt_inside_wire *inside = &member->inside;
+	struct nt_inside_wire *inside = &session->inside;
 
 	inside->in_call = nt_codec_get_bool(codec);
 	inside->synchronising = nt_codec_get_bool(codec);
@@ -204,10 +204,10 @@ static void load_inside(struct nt_codec *codec, struct nt_rank_session *member)
 	inside->count = nt_codec_get_u64(codec);
 	inside->op = (enum nt_op)nt_codec_get_count(codec, NT_OP_END - 1);
 	inside->type = nt_codec_get_u32(codec);
-	member->inside_since_ns = load_time(codec);
+	session->inside_since_ns = load_time(codec);
 }
 
-static void load_series(struct nt_codec *codec, struct nt_rank_session *member)
+static void load_series(struct nt_codec *codec, struct nt_rank_session *session)
 {
 	struct nt_session_series *series = calloc(1, sizeof(*series)), *same;
 
@@ -224,7 +224,7 @@ static void load_series(struct nt_codec *codec, struct nt_rank_session *member)
 	series->bytes = nt_codec_get_u64(codec);
 	if (series->key.op >= NT_OP_END)
 		(void)damaged(codec);
-	HASH_REPLACE(hh, member->series, key, sizeof(series->key), series, same);
+	HASH_REPLACE(hh, session->series, key, sizeof(series->key), series, same);
 	free(same);
 	if (!nt_table_has(series)) {
 		free(series);
@@ -232,19 +232,19 @@ static void load_series(struct nt_codec *codec, struct nt_rank_session *member)
 	}
 }
 
-static void load_alignments(struct nt_codec *codec, struct nt_rank_session *member)
+static void load_alignments(struct nt_codec *codec, struct nt_rank_session *session)
 {
 	uint32_t count = nt_codec_get_count(codec, NT_RANK_SESSION_MAX_ALIGNMENTS);
 
 	if (!count)
 		return;
-	member->alignment = calloc(count, sizeof(*member->alignment));
-	if (!member->alignment) {
+	session->alignment = calloc(count, sizeof(*session->alignment));
+	if (!session->alignment) {
 		codec->error = -ENOMEM;
 		return;
 	}
-	while (member->alignments < count) {
-		struct nt_alignment *alignment = &member->alignment[member->alignments++];
+	while (session->alignments < count) {
+		struct nt_alignment *alignment = &session->alignment[session->alignments++];
 
 		alignment->comm = nt_codec_get_u64(codec);
 		alignment->epoch = nt_codec_get_u64(codec);
@@ -253,48 +253,48 @@ static void load_alignments(struct nt_codec *codec, struct nt_rank_session *memb
 	}
 }
 
-static void load_totals(struct nt_codec *codec, struct nt_rank_session *member)
+static void load_totals(struct nt_codec *codec, struct nt_rank_session *session)
 {
 	uint64_t *const total[] = {
-		&member->steps,
-		&member->launches,
-		&member->copies,
-		&member->copy_bytes,
-		&member->allocs,
-		&member->alloc_bytes,
-		&member->lost,
-		&member->first_seen_ns,
-		&member->last_seen_ns,
-		&member->step_window_ns[0],
-		&member->step_window_ns[1],
-		&member->own_ns,
-		&member->host_ns,
-		&member->blocked_ns,
-		&member->comm_ns,
-		&member->step_ns,
-		&member->step_end_ns,
-		&member->covered_boot_ns,
-		&member->absent_ns,
+		&session->steps,
+		&session->launches,
+		&session->copies,
+		&session->copy_bytes,
+		&session->allocs,
+		&session->alloc_bytes,
+		&session->lost,
+		&session->first_seen_ns,
+		&session->last_seen_ns,
+		&session->step_window_ns[0],
+		&session->step_window_ns[1],
+		&session->own_ns,
+		&session->host_ns,
+		&session->blocked_ns,
+		&session->comm_ns,
+		&session->step_ns,
+		&session->step_end_ns,
+		&session->covered_boot_ns,
+		&session->absent_ns,
 	};
 	uint32_t count;
 
 	for (size_t i = 0; i < sizeof(total) / sizeof(total[0]); i++)
 		*total[i] = nt_codec_get_u64(codec);
-	member->frame_steps = nt_codec_get_u32(codec);
-	member->tier = (enum nt_tier)nt_codec_get_count(codec, NT_TIER_END - 1);
+	session->frame_steps = nt_codec_get_u32(codec);
+	session->tier = (enum nt_tier)nt_codec_get_count(codec, NT_TIER_END - 1);
 
 	count = nt_codec_get_count(codec, NT_RANK_SESSION_MAX_COMMS);
 	for (uint32_t i = 0; i < count && !codec->error; i++) {
 		struct nt_shared_comm shared = {.comm = nt_codec_get_u64(codec)};
 
 		shared.size = nt_codec_get_u32(codec);
-		if (nt_rank_session_add_comm(member, &shared) < 0)
+		if (nt_rank_session_add_comm(session, &shared) < 0)
 			codec->error = -ENOMEM;
 	}
-	load_alignments(codec, member);
+	load_alignments(codec, session);
 	count = nt_codec_get_count(codec, NT_RANK_SESSION_MAX_SERIES);
 	for (uint32_t i = 0; i < count && !codec->error; i++)
-		load_series(codec, member);
+		load_series(codec, session);
 }
 
 static bool is_node(const struct nt_jobs *jobs, uint32_t index)
@@ -302,106 +302,106 @@ static bool is_node(const struct nt_jobs *jobs, uint32_t index)
 	return index < jobs->nodes && jobs->node_at[index]->name;
 }
 
-static int load_member(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key,
-		       struct nt_rank_session **ret_member)
+static int load_session(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key,
+			struct nt_rank_session **ret_session)
 {
-	nt_auto(nt_rank_session) struct nt_rank_session *member = calloc(1, sizeof(*member));
+	nt_auto(nt_rank_session) struct nt_rank_session *session = calloc(1, sizeof(*session));
 	nt_autofree char *agent = NULL;
 	struct nt_source *source;
 
-	if (!member)
+	if (!session)
 		return -ENOMEM;
-	member->node = nt_codec_get_u32(codec);
-	member->pid = nt_codec_get_u32(codec);
-	member->start_boot_ns = nt_codec_get_u64(codec);
-	member->start_ns = load_time(codec);
-	member->rank = nt_codec_get_u32(codec);
-	member->size = nt_codec_get_u32(codec);
-	member->local_rank = nt_codec_get_u32(codec);
-	member->number = nt_codec_get_u32(codec);
-	member->attempt_hint = nt_codec_get_u32(codec);
-	member->rank_known = nt_codec_get_bool(codec);
-	member->uses_gpu = nt_codec_get_bool(codec);
-	member->observed = nt_codec_get_bool(codec);
-	member->silent = nt_codec_get_bool(codec);
-	member->ended = nt_codec_get_bool(codec);
-	member->finalized = nt_codec_get_bool(codec);
-	member->retired = nt_codec_get_bool(codec);
-	member->ended_ns = load_time(codec);
+	session->node = nt_codec_get_u32(codec);
+	session->pid = nt_codec_get_u32(codec);
+	session->start_boot_ns = nt_codec_get_u64(codec);
+	session->start_ns = load_time(codec);
+	session->rank = nt_codec_get_u32(codec);
+	session->size = nt_codec_get_u32(codec);
+	session->local_rank = nt_codec_get_u32(codec);
+	session->number = nt_codec_get_u32(codec);
+	session->attempt_hint = nt_codec_get_u32(codec);
+	session->rank_known = nt_codec_get_bool(codec);
+	session->uses_gpu = nt_codec_get_bool(codec);
+	session->observed = nt_codec_get_bool(codec);
+	session->silent = nt_codec_get_bool(codec);
+	session->ended = nt_codec_get_bool(codec);
+	session->finalized = nt_codec_get_bool(codec);
+	session->retired = nt_codec_get_bool(codec);
+	session->ended_ns = load_time(codec);
 	agent = nt_codec_get_text(codec);
 	for (size_t i = 0; i <= NT_RANK_SESSION_PROCESS; i++)
-		member->names[i] = nt_codec_get_text(codec);
-	member->job_name = nt_codec_get_text(codec);
-	load_inside(codec, member);
-	load_totals(codec, member);
+		session->names[i] = nt_codec_get_text(codec);
+	session->job_name = nt_codec_get_text(codec);
+	load_inside(codec, session);
+	load_totals(codec, session);
 	if (codec->error)
 		return codec->error;
 	HASH_FIND_STR(key->source, agent, source);
-	if (!source || !is_node(jobs, member->node))
+	if (!source || !is_node(jobs, session->node))
 		return damaged(codec);
-	nt_rank_session_move(member, source);
-	*ret_member = nt_take(member);
+	nt_rank_session_move(session, source);
+	*ret_session = nt_take(session);
 	return 0;
 }
 
 /* Adds the session to the tables of its key; its owner is the admission list or a job. */
-static int register_member(struct nt_jobs *jobs, struct nt_job_key *key,
-			   struct nt_rank_session *member)
+static int register_session(struct nt_jobs *jobs, struct nt_job_key *key,
+			    struct nt_rank_session *session)
 {
 	const struct nt_process_id id = {
-		.node = member->node,
-		.pid = member->pid,
-		.start_boot_ns = member->start_boot_ns,
+		.node = session->node,
+		.pid = session->pid,
+		.start_boot_ns = session->start_boot_ns,
 	};
 	struct nt_process_index *process;
 	int r;
 
-	key->members++;
+	key->sessions++;
 	r = nt_jobs_find_process(jobs, key, &id, &process);
 	if (r < 0)
 		return r == -ENOBUFS ? -EBADMSG : r;
-	member->next = process->member;
-	process->member = member;
+	session->next = process->session;
+	process->session = session;
 	return 0;
 }
 
-/* Whether the last member is in order: ascending, retired ones at the end. */
+/* Whether the last session is in order: ascending, retired ones at the end. */
 static bool is_in_order(const struct nt_job *job)
 {
-	const struct nt_rank_session *last = job->member[job->members - 1];
+	const struct nt_rank_session *last = job->session[job->sessions - 1];
 	const struct nt_rank_session *before =
-		job->members > 1 ? job->member[job->members - 2] : NULL;
+		job->sessions > 1 ? job->session[job->sessions - 2] : NULL;
 
 	if (!before || last->retired)
 		return true;
 	return !before->retired && before->number < last->number;
 }
 
-static int load_job_member(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job *job)
+static int load_job_session(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job *job)
 {
-	struct nt_rank_session *member;
+	struct nt_rank_session *session;
 	int r;
 
-	r = nt_jobs_grow(&job->member, job->members, &job->member_cap,
+	r = nt_jobs_grow(&job->session, job->sessions, &job->session_cap,
 			 sizeof(struct nt_rank_session *));
 	if (r < 0)
 		return r;
-	r = load_member(codec, jobs, job->owner, &member);
+	r = load_session(codec, jobs, job->owner, &session);
 	if (r < 0)
 		return r;
-	member->job = job;
-	job->member[job->members++] = member;
+	session->job = job;
+	job->session[job->sessions++] = session;
 	if (!is_in_order(job))
 		(void)damaged(codec);
-	job->retired += member->retired;
-	job->live += !member->retired && !member->ended;
-	r = register_member(jobs, job->owner, member);
+	job->retired += session->retired;
+	job->live += !session->retired && !session->ended;
+	r = register_session(jobs, job->owner, session);
 	if (r < 0)
 		return r;
-	r = nt_job_find_node(job, member->node, &member->job_node);
+	r = nt_job_find_node(job, session->node, &session->job_node);
 	if (r < 0)
 		return r;
-	return nt_jobs_index_comms(jobs, member, 0);
+	return nt_jobs_index_comms(jobs, session, 0);
 }
 
 static int load_job(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_key *key)
@@ -446,11 +446,11 @@ static int load_job(struct nt_codec *codec, struct nt_jobs *jobs, struct nt_job_
 	}
 	count = nt_codec_get_count(codec, NT_FRAME_MAX_RANKS);
 	for (uint32_t i = 0; i < count && !codec->error && r >= 0; i++)
-		r = load_job_member(codec, jobs, job);
+		r = load_job_session(codec, jobs, job);
 	if (r < 0)
 		return r;
-	/* A job has at least one member, as retired ones are replaced. */
-	return job->members > job->retired ? codec->error : damaged(codec);
+	/* A job has at least one session, as retired ones are replaced. */
+	return job->sessions > job->retired ? codec->error : damaged(codec);
 }
 
 static int load_key(struct nt_codec *codec, struct nt_jobs *jobs)
@@ -487,19 +487,19 @@ static int load_key(struct nt_codec *codec, struct nt_jobs *jobs)
 	}
 	count = nt_codec_get_count(codec, NT_FRAME_MAX_RANKS);
 	for (uint32_t i = 0; i < count && !codec->error; i++) {
-		struct nt_rank_session *member;
+		struct nt_rank_session *session;
 
 		r = nt_jobs_grow(&key->admission, key->admissions, &key->admission_cap,
 				 sizeof(struct nt_rank_session *));
 		if (r < 0)
 			return r;
-		r = load_member(codec, jobs, key, &member);
+		r = load_session(codec, jobs, key, &session);
 		if (r < 0)
 			return r;
-		key->admission[key->admissions++] = member;
-		if (member->size > key->admission_size)
-			key->admission_size = member->size;
-		r = register_member(jobs, key, member);
+		key->admission[key->admissions++] = session;
+		if (session->size > key->admission_size)
+			key->admission_size = session->size;
+		r = register_session(jobs, key, session);
 		if (r < 0)
 			return r;
 	}

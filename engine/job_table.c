@@ -158,16 +158,16 @@ int nt_jobs_find_source(struct nt_jobs *jobs, struct nt_job_key *key, const char
 	return 0;
 }
 
-void nt_rank_session_move(struct nt_rank_session *member, struct nt_source *source)
+void nt_rank_session_move(struct nt_rank_session *session, struct nt_source *source)
 {
-	if (member->source == source)
+	if (session->source == source)
 		return;
-	if (!member->ended && !member->retired) {
-		if (member->source)
-			member->source->members--;
-		source->members++;
+	if (!session->ended && !session->retired) {
+		if (session->source)
+			session->source->sessions--;
+		source->sessions++;
 	}
-	member->source = source;
+	session->source = source;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -178,9 +178,9 @@ static void free_job(struct nt_jobs *jobs, struct nt_job *job)
 
 	if (jobs->gone)
 		jobs->gone(jobs->gone_data, job);
-	for (size_t i = 0; i < job->members; i++)
-		nt_rank_session_free(job->member[i]);
-	free(job->member);
+	for (size_t i = 0; i < job->sessions; i++)
+		nt_rank_session_free(job->session[i]);
+	free(job->session);
 	HASH_ITER(hh, job->node, node, next_node)
 	{
 		HASH_DEL(job->node, node);
@@ -309,29 +309,29 @@ void nt_jobs_forget_process(struct nt_job_key *key, struct nt_process_index *pro
 	free(process);
 }
 
-void nt_jobs_forget_member(struct nt_job_key *key, struct nt_rank_session *member)
+void nt_jobs_forget_session(struct nt_job_key *key, struct nt_rank_session *session)
 {
 	const struct nt_process_id id = {
-		.node = member->node,
-		.pid = member->pid,
-		.start_boot_ns = member->start_boot_ns,
+		.node = session->node,
+		.pid = session->pid,
+		.start_boot_ns = session->start_boot_ns,
 	};
 	struct nt_process_index *process;
 	struct nt_rank_session **link;
 
 	HASH_FIND(hh, key->process, &id, sizeof(id), process);
 	if (process) {
-		for (link = &process->member; *link; link = &(*link)->next)
-			if (*link == member) {
-				*link = member->next;
+		for (link = &process->session; *link; link = &(*link)->next)
+			if (*link == session) {
+				*link = session->next;
 				break;
 			}
-		if (!process->member)
+		if (!process->session)
 			nt_jobs_forget_process(key, process);
 	}
-	if (!member->ended && !member->retired && member->source)
-		member->source->members--;
-	key->members--;
+	if (!session->ended && !session->retired && session->source)
+		session->source->sessions--;
+	key->sessions--;
 }
 
 static int index_comm(struct nt_jobs *jobs, struct nt_job *job, const struct nt_shared_comm *shared)
@@ -343,7 +343,7 @@ static int index_comm(struct nt_jobs *jobs, struct nt_job *job, const struct nt_
 	if (index)
 		return 0;
 	if (HASH_COUNT(key->shared_comm) >= NT_JOBS_MAX_COMMS) {
-		jobs->counters.member.refused_comms++;
+		jobs->counters.session.refused_comms++;
 		return 0;
 	}
 	index = calloc(1, sizeof(*index));
@@ -361,12 +361,12 @@ static int index_comm(struct nt_jobs *jobs, struct nt_job *job, const struct nt_
 	return 0;
 }
 
-int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *member, size_t from)
+int nt_jobs_index_comms(struct nt_jobs *jobs, struct nt_rank_session *session, size_t from)
 {
 	int r;
 
-	for (size_t i = from; i < member->shared_comms; i++) {
-		r = index_comm(jobs, member->job, &member->shared_comm[i]);
+	for (size_t i = from; i < session->shared_comms; i++) {
+		r = index_comm(jobs, session->job, &session->shared_comm[i]);
 		if (r < 0)
 			return r;
 	}
@@ -387,8 +387,8 @@ static void remove_job(struct nt_jobs *jobs, struct nt_job_key *key, struct nt_j
 		HASH_DEL(key->shared_comm, shared);
 		free(shared);
 	}
-	for (size_t i = 0; i < job->members; i++)
-		nt_jobs_forget_member(key, job->member[i]);
+	for (size_t i = 0; i < job->sessions; i++)
+		nt_jobs_forget_session(key, job->session[i]);
 	for (link = &key->job; *link != job; link = &(*link)->next)
 		;
 	*link = job->next;
@@ -406,8 +406,8 @@ void nt_jobs_close(struct nt_jobs *jobs, struct nt_job *job)
 	job->closed = true;
 	job->changed = true;
 	jobs->live--;
-	for (size_t i = 0; i < job->members; i++)
-		(void)nt_rank_session_drop(job->member[i], UINT64_MAX);
+	for (size_t i = 0; i < job->sessions; i++)
+		(void)nt_rank_session_drop(job->session[i], UINT64_MAX);
 }
 
 void nt_jobs_wait(struct nt_jobs *jobs, uint64_t waited_ns)
@@ -489,10 +489,10 @@ struct nt_job_key *nt_jobs_keys(struct nt_jobs *jobs)
 	return jobs->key;
 }
 
-static void count_live(struct nt_jobs *jobs, const struct nt_rank_session *member)
+static void count_live(struct nt_jobs *jobs, const struct nt_rank_session *session)
 {
-	if (!member->ended && !member->retired)
-		jobs->node_at[member->node]->live++;
+	if (!session->ended && !session->retired)
+		jobs->node_at[session->node]->live++;
 }
 
 struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs)
@@ -503,8 +503,8 @@ struct nt_node_entry *nt_jobs_nodes(struct nt_jobs *jobs)
 		for (size_t i = 0; i < key->admissions; i++)
 			count_live(jobs, key->admission[i]);
 		for (const struct nt_job *job = key->job; job; job = job->next)
-			for (size_t i = 0; i < job->members; i++)
-				count_live(jobs, job->member[i]);
+			for (size_t i = 0; i < job->sessions; i++)
+				count_live(jobs, job->session[i]);
 	}
 	return jobs->node;
 }
@@ -529,10 +529,10 @@ uint64_t nt_jobs_lead_ns(const struct nt_jobs *jobs)
 	return jobs->lead_ns;
 }
 
-static void least_waiting(const struct nt_rank_session *member, uint64_t *least)
+static void least_waiting(const struct nt_rank_session *session, uint64_t *least)
 {
-	if (member->waitings && member->waiting[0].end_ns < *least)
-		*least = member->waiting[0].end_ns;
+	if (session->waitings && session->waiting[0].end_ns < *least)
+		*least = session->waiting[0].end_ns;
 }
 
 uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs)
@@ -543,8 +543,8 @@ uint64_t nt_jobs_waiting_ns(const struct nt_jobs *jobs)
 		for (size_t i = 0; i < key->admissions; i++)
 			least_waiting(key->admission[i], &least);
 		for (const struct nt_job *job = key->job; job; job = job->next)
-			for (size_t i = 0; i < job->members; i++)
-				least_waiting(job->member[i], &least);
+			for (size_t i = 0; i < job->sessions; i++)
+				least_waiting(job->session[i], &least);
 	}
 	return least;
 }

@@ -102,6 +102,7 @@ struct nt_rank_session {
 		retired; /* retired: another process took over its rank */
 	uint64_t ended_ns;
 	uint8_t exit_signal, exit_status; /* of `ended`; not saved, so unknown after a restart */
+	bool ended_by_parent; /* the same: the parent sent exit_signal */
 	uint64_t step_end_ns; /* of the last window with steps; 0: none yet */
 	uint64_t step_window_ns[2]; /* between such ends, the last two, newest first; 0: none */
 	struct nt_inside_wire inside;
@@ -125,36 +126,36 @@ enum nt_rank_session_name {
 };
 
 NT_MUST_CHECK int nt_rank_session_new(const struct nt_message *message,
-				      struct nt_rank_session **ret_member);
-void nt_rank_session_free(struct nt_rank_session *member);
+				      struct nt_rank_session **ret_session);
+void nt_rank_session_free(struct nt_rank_session *session);
 NT_DEFINE_AUTO(nt_rank_session, nt_rank_session_free)
 
 /* Never NULL. */
-const char *nt_rank_session_text(const struct nt_rank_session *member,
+const char *nt_rank_session_text(const struct nt_rank_session *session,
 				 enum nt_rank_session_name name);
 
 /* Updates names and sizes, which may become known late. On -ENOMEM nothing changes. */
-NT_MUST_CHECK int nt_rank_session_rename(struct nt_rank_session *member,
+NT_MUST_CHECK int nt_rank_session_rename(struct nt_rank_session *session,
 					 const struct nt_rank_id *id);
 
 /* Adds a window to the totals and shared communicators. */
-NT_MUST_CHECK int nt_rank_session_count(struct nt_rank_session *member,
+NT_MUST_CHECK int nt_rank_session_count(struct nt_rank_session *session,
 					const struct nt_message *message, uint64_t end_ns,
 					struct nt_rank_session_counters *counters);
 
 /* Adds a communicator that connects the session to others; no effect if it is known. */
-NT_MUST_CHECK int nt_rank_session_add_comm(struct nt_rank_session *member,
+NT_MUST_CHECK int nt_rank_session_add_comm(struct nt_rank_session *session,
 					   const struct nt_shared_comm *shared);
 
 /*
  * Queues the window and takes ownership of the message on success. At the cap the oldest is dropped
  * and counted. On -ENOMEM the caller still owns the message.
  */
-NT_MUST_CHECK int nt_rank_session_queue(struct nt_rank_session *member, struct nt_message *message,
+NT_MUST_CHECK int nt_rank_session_queue(struct nt_rank_session *session, struct nt_message *message,
 					uint64_t start_ns, uint64_t end_ns,
 					struct nt_rank_session_counters *counters);
 
 /* Frees the windows that end before end_ns; returns how many. */
-size_t nt_rank_session_drop(struct nt_rank_session *member, uint64_t end_ns);
+size_t nt_rank_session_drop(struct nt_rank_session *session, uint64_t end_ns);
 
 #endif

@@ -14,22 +14,23 @@ enum {
 };
 
 /* A call, sampled by `samples` ranks. */
-struct call {
+struct sampled_call {
 	uint64_t comm, epoch, number;
 	size_t samples, start; /* start: where its next sample goes */
 	uint32_t index;
 };
 
 struct calls {
-	struct call *slot[SLOTS];
-	struct call call[MAX_CALLS];
-	struct call *sorted[MAX_CALLS];
+	struct sampled_call *slot[SLOTS];
+	struct sampled_call call[MAX_CALLS];
+	struct sampled_call *sorted[MAX_CALLS];
 	uint32_t count;
 };
 
 static int by_call(const void *a, const void *b)
 {
-	const struct call *left = *(struct call *const *)a, *right = *(struct call *const *)b;
+	const struct sampled_call *left = *(struct sampled_call *const *)a,
+				  *right = *(struct sampled_call *const *)b;
 
 	if (left->comm != right->comm)
 		return left->comm < right->comm ? -1 : 1;
@@ -54,10 +55,10 @@ static int by_sample(const void *a, const void *b)
 }
 
 /* NULL: too many different calls. */
-static struct call *find_call(struct calls *calls, const struct nt_frame_sample *sample)
+static struct sampled_call *find_call(struct calls *calls, const struct nt_frame_sample *sample)
 {
 	uint64_t at = nt_hash_mix(sample->comm + nt_hash_mix(sample->epoch) + sample->number);
-	struct call *call;
+	struct sampled_call *call;
 
 	for (;; at++) {
 		call = calls->slot[at % SLOTS];
@@ -70,7 +71,7 @@ static struct call *find_call(struct calls *calls, const struct nt_frame_sample 
 	if (calls->count == MAX_CALLS)
 		return NULL;
 	call = &calls->call[calls->count];
-	*call = (struct call){
+	*call = (struct sampled_call){
 		.comm = sample->comm,
 		.epoch = sample->epoch,
 		.number = sample->number,
@@ -86,7 +87,7 @@ static bool assign_calls(struct calls *calls, const struct nt_frame_sample *samp
 			 uint16_t *ret_of)
 {
 	for (size_t i = 0; i < samples; i++) {
-		struct call *call = find_call(calls, &sample[i]);
+		struct sampled_call *call = find_call(calls, &sample[i]);
 
 		if (!call)
 			return false;
@@ -124,7 +125,7 @@ int nt_samples_sort(struct nt_arena *arena, struct nt_frame_sample *sample, size
 		*ret_sample = sorted;
 		return 0;
 	}
-	qsort(calls->sorted, calls->count, sizeof(struct call *), by_call);
+	qsort(calls->sorted, calls->count, sizeof(struct sampled_call *), by_call);
 	for (uint32_t i = 0; i < calls->count; i++) {
 		calls->sorted[i]->start = start;
 		start += calls->sorted[i]->samples;

@@ -7,6 +7,7 @@
 
 #include "common/base/utf8.h"
 #include "common/system/clock.h"
+#include "common/system/json_append.h"
 
 /* Names are untrusted; jansson takes UTF-8 only. Each invalid byte becomes U+FFFD. */
 static json_t *mended_text(const char *text)
@@ -212,34 +213,14 @@ bool nt_json_culprit_accuses(const struct nt_culprit *culprit)
 	       is_kind(culprit, "path");
 }
 
-struct sink {
-	struct nt_buf *buf;
-	int error;
-};
-
-/* jansson 2.14 continues after an error in a member's name: the error must persist. */
-static int append(const char *text, size_t len, void *data)
-{
-	struct sink *sink = data;
-
-	if (!sink->error)
-		sink->error = nt_buf_append(sink->buf, text, len);
-	return sink->error;
-}
-
 int nt_json_dump(const json_t *json, bool indent, struct nt_buf *buf)
 {
-	struct sink sink = {.buf = buf};
-	size_t len = buf->len;
-	int r;
-
-	r = json_dump_callback(json, append, &sink,
+	const size_t len = buf->len;
+	int r = nt_json_append(json,
 			       JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY |
-				       (indent ? JSON_INDENT(2) : JSON_COMPACT))
-		    ? -ENOMEM
-		    : 0;
-	if (sink.error)
-		r = sink.error;
+				       (indent ? JSON_INDENT(2) : JSON_COMPACT),
+			       buf);
+
 	if (r == 0)
 		r = nt_buf_append(buf, "\n", 1);
 	if (r < 0)

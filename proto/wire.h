@@ -192,6 +192,8 @@ struct nt_window {
 	size_t transfers;
 	bool ended, finalized, uses_gpu;
 	uint32_t exit_signal, exit_status, attempt_hint;
+	bool ended_by_parent; /* the parent sent exit_signal, as launchers do */
+	uint64_t ended_early_ns; /* before end_boot_ns */
 	uint64_t lost, taken, first_comm_boot_ns;
 	/* of the window, in which the rank's calls were not observed (sampling) */
 	uint64_t unobserved_ns;
@@ -281,7 +283,7 @@ struct nt_position {
 	uint64_t offset;
 };
 
-struct nt_job_head {
+struct nt_wire_job_summary {
 	const char *id, *name, *namespace, *state;
 	uint32_t attempt, size, live, nodes;
 	double step_ns, completeness;
@@ -292,7 +294,7 @@ struct nt_state {
 	const char *job_key, *owner;
 	uint32_t shard, version, chunk, chunks;
 	uint64_t generation, total, hash; /* total: bytes of all chunks */
-	struct nt_job_head head;
+	struct nt_wire_job_summary head;
 	const uint8_t *data;
 	size_t size;
 	struct nt_position *position;

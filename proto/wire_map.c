@@ -342,6 +342,8 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U32(Window, nt_window, shed),
 	BOOL(Window, nt_window, whereabouts_unknown),
 	U32(Window, nt_window, exit_status),
+	BOOL(Window, nt_window, ended_by_parent),
+	U64(Window, nt_window, ended_early_ns),
 };
 SHAPE(nt_window, window, NULL);
 
@@ -468,24 +470,24 @@ static const struct nt_wire_field fields_nt_position[] = {
 };
 SHAPE(nt_position, position, NULL);
 
-static const struct nt_wire_field fields_nt_job_head[] = {
-	TEXT(JobHead, nt_job_head, id),
-	TEXT(JobHead, nt_job_head, name),
-	TEXT_(JobHead, nt_job_head, namespace),
-	U32(JobHead, nt_job_head, attempt),
-	TEXT(JobHead, nt_job_head, state),
-	U32(JobHead, nt_job_head, size),
-	U32(JobHead, nt_job_head, live),
-	U32(JobHead, nt_job_head, nodes),
-	F64(JobHead, nt_job_head, step_ns),
-	U64(JobHead, nt_job_head, cell_ns),
-	U64(JobHead, nt_job_head, frames),
-	F64(JobHead, nt_job_head, completeness),
-	U64(JobHead, nt_job_head, since_real_ns),
-	U64(JobHead, nt_job_head, seen_real_ns),
-	U64(JobHead, nt_job_head, ended_real_ns),
+static const struct nt_wire_field fields_nt_wire_job_summary[] = {
+	TEXT(JobHead, nt_wire_job_summary, id),
+	TEXT(JobHead, nt_wire_job_summary, name),
+	TEXT_(JobHead, nt_wire_job_summary, namespace),
+	U32(JobHead, nt_wire_job_summary, attempt),
+	TEXT(JobHead, nt_wire_job_summary, state),
+	U32(JobHead, nt_wire_job_summary, size),
+	U32(JobHead, nt_wire_job_summary, live),
+	U32(JobHead, nt_wire_job_summary, nodes),
+	F64(JobHead, nt_wire_job_summary, step_ns),
+	U64(JobHead, nt_wire_job_summary, cell_ns),
+	U64(JobHead, nt_wire_job_summary, frames),
+	F64(JobHead, nt_wire_job_summary, completeness),
+	U64(JobHead, nt_wire_job_summary, since_real_ns),
+	U64(JobHead, nt_wire_job_summary, seen_real_ns),
+	U64(JobHead, nt_wire_job_summary, ended_real_ns),
 };
-SHAPE(nt_job_head, job_head, NULL);
+SHAPE(nt_wire_job_summary, job_head, NULL);
 
 static const struct nt_wire_field fields_nt_state[] = {
 	TEXT(State, nt_state, job_key),
@@ -499,7 +501,7 @@ static const struct nt_wire_field fields_nt_state[] = {
 	U32(State, nt_state, chunks),
 	{.kind = NT_WIRE_U64, .there = OFFSET(THERE(State), size, uint64_t), .here = OFFSET(struct nt_state, total, uint64_t)},
 	U64(State, nt_state, hash),
-	ONE(State, nt_state, head, JobHead, nt_job_head),
+	ONE(State, nt_state, head, JobHead, nt_wire_job_summary),
 };
 SHAPE(nt_state, state, NULL);
 

@@ -14,7 +14,7 @@ build=(
   gcc libc6-dev make pkg-config
   clang-14 llvm-14 libbpf-dev bpftool libelf-dev zlib1g-dev
   protobuf-c-compiler libprotobuf-c-dev librdkafka-dev
-  libmicrohttpd-dev libjansson-dev libsqlite3-dev libcurl4-openssl-dev libssl-dev
+  libmicrohttpd-dev libjansson-dev libsqlite3-dev libarchive-dev libcurl4-openssl-dev libssl-dev
   libcyaml-dev uthash-dev
   curl jq util-linux python3
 )

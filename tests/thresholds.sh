@@ -5,11 +5,11 @@
 # computes derived ones.
 #
 #   tests/thresholds.sh                    the list
-#   tests/thresholds.sh --markdown PAGE    the tables of docs/thresholds.md or of docs/verdicts.md
-#   tests/thresholds.sh --write            updates both pages, between their marks
+#   tests/thresholds.sh --markdown         the tables of docs/thresholds.md
+#   tests/thresholds.sh --write            updates docs/thresholds.md, between its marks
 set -euo pipefail
 
-pages='docs/thresholds.md docs/verdicts.md'
+page=docs/thresholds.md
 
 list() {
   local work
@@ -65,36 +65,29 @@ C
 }
 
 markdown() {
-  list | case $1 in
-    docs/thresholds.md) awk -F'\t' '
-      $1 != group {
-        group = $1
-        print "\n## " group "\n\n| name | value | unit | reason | source |\n|---|---|---|---|---|"
-      }
-      { print "| `" $3 "` | " $4 " | " $5 " | " $6 " | " gensource($7) " |" }
-      END { print "" }
-      function gensource(text) { return text ~ /^Test / ? "Test `" substr(text, 6) "`" : text }' ;;
-    docs/verdicts.md) awk -F'\t' '
-      BEGIN { print "| field | value | unit | reason |\n|---|---|---|---|" }
-      $2 == "rule" { print "| `" $3 "` | " $4 " | " $5 " | " $6 " |" }' ;;
-  esac
+  list | awk -F'\t' '
+    $1 != group {
+      group = $1
+      print "\n## " group "\n\n| name | value | unit | reason | source |\n|---|---|---|---|---|"
+    }
+    { print "| `" $3 "` | " $4 " | " $5 " | " $6 " | " gensource($7) " |" }
+    END { print "" }
+    function gensource(text) { return text ~ /^Test / ? "Test `" substr(text, 6) "`" : text }'
 }
 
 case ${1:-} in
   '') list ;;
-  --markdown) markdown "$2" ;;
+  --markdown) markdown ;;
   --write)
-    table=$(mktemp) page=$(mktemp)
-    trap 'rm -f "$table" "$page"' EXIT
-    for file in $pages; do
-      markdown "$file" >"$table"
-      awk -v table="$table" '
-        /^<!-- thresholds: / { print; while ((getline line < table) > 0) print line; skip = 1; next }
-        /^<!-- end of thresholds -->$/ { skip = 0 }
-        !skip
-      ' "$file" >"$page"
-      cat "$page" >"$file"
-    done
+    table=$(mktemp) new=$(mktemp)
+    trap 'rm -f "$table" "$new"' EXIT
+    markdown >"$table"
+    awk -v table="$table" '
+      /^<!-- thresholds: / { print; while ((getline line < table) > 0) print line; skip = 1; next }
+      /^<!-- end of thresholds -->$/ { skip = 0 }
+      !skip
+    ' "$page" >"$new"
+    cat "$new" >"$page"
     ;;
   *)
     echo "tests/thresholds.sh: unknown option '$1'" >&2

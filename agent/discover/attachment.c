@@ -19,7 +19,7 @@ struct file_key {
 	uint64_t dev, ino;
 };
 
-struct file {
+struct attached_file {
 	struct file_key key;
 	uint64_t serial; /* of this entry: a file may be evicted and added again */
 	uint32_t uses;
@@ -40,21 +40,21 @@ struct use {
 	uint32_t ticks;
 };
 
-struct process {
+struct attached_process {
 	uint32_t pid;
 	uint64_t start_ns;
 	struct use *use; /* owned */
 	size_t uses;
 	uint32_t waiting; /* drivers that are not attached yet */
-	struct process *prev, *next; /* list of processes with waiting > 0 */
+	struct attached_process *prev, *next; /* list of processes with waiting > 0 */
 	UT_hash_handle hh;
 };
 
 struct nt_attachment {
 	struct nt_attachment_hooks hooks;
-	struct file *files; /* uthash, owned */
-	struct process *processes; /* uthash, owned */
-	struct process *waiting; /* list */
+	struct attached_file *files; /* uthash, owned */
+	struct attached_process *processes; /* uthash, owned */
+	struct attached_process *waiting; /* list */
 	struct nt_share share; /* of files; those in use count as called */
 	uint32_t commons;
 	uint64_t serials, over_cap;
@@ -74,7 +74,7 @@ int nt_attachment_new(const struct nt_attachment_hooks *hooks,
 	return 0;
 }
 
-static void free_process(struct nt_attachment *attachment, struct process *process)
+static void free_process(struct nt_attachment *attachment, struct attached_process *process)
 {
 	for (size_t i = 0; i < process->uses; i++)
 		free(process->use[i].path);
@@ -85,7 +85,7 @@ static void free_process(struct nt_attachment *attachment, struct process *proce
 	free(process);
 }
 
-static void free_file(struct nt_attachment *attachment, struct file *file)
+static void free_file(struct nt_attachment *attachment, struct attached_file *file)
 {
 	nt_share_leave(&attachment->share, &file->place);
 	attachment->commons -= file->is_common;
@@ -95,8 +95,8 @@ static void free_file(struct nt_attachment *attachment, struct file *file)
 
 void nt_attachment_free(struct nt_attachment *attachment)
 {
-	struct process *process, *next_process;
-	struct file *file, *next;
+	struct attached_process *process, *next_process;
+	struct attached_file *file, *next;
 
 	if (!attachment)
 		return;
@@ -110,31 +110,32 @@ void nt_attachment_free(struct nt_attachment *attachment)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static struct file *find_file(const struct nt_attachment *attachment, const struct file_key *key)
+static struct attached_file *find_file(const struct nt_attachment *attachment,
+				       const struct file_key *key)
 {
-	struct file *file = NULL;
+	struct attached_file *file = NULL;
 
 	HASH_FIND(hh, attachment->files, key, sizeof(*key), file);
 	return file;
 }
 
-static void drop_file(struct nt_attachment *attachment, struct file *file)
+static void drop_file(struct nt_attachment *attachment, struct attached_file *file)
 {
 	attachment->hooks.drop(attachment->hooks.data, (dev_t)file->key.dev, (ino_t)file->key.ino);
 	free_file(attachment, file);
 }
 
-static struct file *file_of(struct nt_share_entry *place)
+static struct attached_file *file_of(struct nt_share_entry *place)
 {
-	char *start = (char *)place - offsetof(struct file, place);
+	char *start = (char *)place - offsetof(struct attached_file, place);
 
-	return (struct file *)(void *)start;
+	return (struct attached_file *)(void *)start;
 }
 
 /*
  * Takes a file of several owners out of the shares: eviction of one owner must not affect others.
  */
-static void take_common(struct nt_attachment *attachment, struct file *file,
+static void take_common(struct nt_attachment *attachment, struct attached_file *file,
 			const struct nt_owner *owner)
 {
 	if (file->is_common || !owner || owner->id == file->owner.id ||
@@ -146,10 +147,10 @@ static void take_common(struct nt_attachment *attachment, struct file *file,
 }
 
 /* A file's entry with a place. NULL: the owner's share is full, or out of memory. */
-static struct file *take_file(struct nt_attachment *attachment, const struct file_key *key,
-			      const struct nt_owner *owner)
+static struct attached_file *take_file(struct nt_attachment *attachment, const struct file_key *key,
+				       const struct nt_owner *owner)
 {
-	struct file *file = find_file(attachment, key);
+	struct attached_file *file = find_file(attachment, key);
 	struct nt_share_entry *victim;
 
 	if (file) {
@@ -185,10 +186,10 @@ static struct file *take_file(struct nt_attachment *attachment, const struct fil
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static struct process *take_process(struct nt_attachment *attachment, uint32_t pid,
-				    uint64_t start_ns)
+static struct attached_process *take_process(struct nt_attachment *attachment, uint32_t pid,
+					     uint64_t start_ns)
 {
-	struct process *process = NULL;
+	struct attached_process *process = NULL;
 
 	HASH_FIND(hh, attachment->processes, &pid, sizeof(pid), process);
 	if (process && process->start_ns == start_ns)
@@ -209,7 +210,7 @@ static struct process *take_process(struct nt_attachment *attachment, uint32_t p
 }
 
 /* The process's entry for the file. NULL: at the cap, or out of memory. */
-static struct use *take_use(struct nt_attachment *attachment, struct process *process,
+static struct use *take_use(struct nt_attachment *attachment, struct attached_process *process,
 			    const struct file_key *key)
 {
 	struct use *grown;
@@ -230,8 +231,8 @@ static struct use *take_use(struct nt_attachment *attachment, struct process *pr
 	return &grown[process->uses++];
 }
 
-static void await_driver(struct nt_attachment *attachment, struct process *process, struct use *use,
-			 const char *path)
+static void await_driver(struct nt_attachment *attachment, struct attached_process *process,
+			 struct use *use, const char *path)
 {
 	if (use->path)
 		return;
@@ -243,9 +244,10 @@ static void await_driver(struct nt_attachment *attachment, struct process *proce
 int nt_attachment_use(struct nt_attachment *attachment, const struct nt_mapped_file *mapped)
 {
 	const struct file_key key = {.dev = mapped->dev, .ino = mapped->ino};
-	struct process *process = take_process(attachment, mapped->pid, mapped->start_boot_ns);
+	struct attached_process *process =
+		take_process(attachment, mapped->pid, mapped->start_boot_ns);
 	struct use *use = process ? take_use(attachment, process, &key) : NULL;
-	struct file *file;
+	struct attached_file *file;
 
 	if (!use)
 		return -ENOSPC;
@@ -268,13 +270,13 @@ int nt_attachment_use(struct nt_attachment *attachment, const struct nt_mapped_f
 void nt_attachment_end(struct nt_attachment *attachment, uint32_t pid, uint64_t start_boot_ns,
 		       uint64_t now_ns)
 {
-	struct process *process = NULL;
+	struct attached_process *process = NULL;
 
 	HASH_FIND(hh, attachment->processes, &pid, sizeof(pid), process);
 	if (!process || process->start_ns != start_boot_ns)
 		return;
 	for (size_t i = 0; i < process->uses; i++) {
-		struct file *file = find_file(attachment, &process->use[i].file);
+		struct attached_file *file = find_file(attachment, &process->use[i].file);
 
 		if (!file || file->serial != process->use[i].serial || --file->uses > 0)
 			continue;
@@ -284,7 +286,7 @@ void nt_attachment_end(struct nt_attachment *attachment, uint32_t pid, uint64_t 
 	free_process(attachment, process);
 }
 
-static bool has_runtime(const struct process *process)
+static bool has_runtime(const struct attached_process *process)
 {
 	for (size_t i = 0; i < process->uses; i++) {
 		if (process->use[i].library == NT_LIBRARY_CUDART)
@@ -293,10 +295,10 @@ static bool has_runtime(const struct process *process)
 	return false;
 }
 
-static void attach_driver(struct nt_attachment *attachment, const struct process *process,
+static void attach_driver(struct nt_attachment *attachment, const struct attached_process *process,
 			  const struct use *use)
 {
-	struct file *entry = find_file(attachment, &use->file);
+	struct attached_file *entry = find_file(attachment, &use->file);
 	struct nt_mapped_file file = {
 		.pid = process->pid,
 		.start_boot_ns = process->start_ns,
@@ -312,7 +314,7 @@ static void attach_driver(struct nt_attachment *attachment, const struct process
 	entry->has_driver = attachment->hooks.attach(attachment->hooks.data, &file, DRIVER) >= 0;
 }
 
-static void tick_drivers(struct nt_attachment *attachment, struct process *process)
+static void tick_drivers(struct nt_attachment *attachment, struct attached_process *process)
 {
 	for (size_t i = 0; i < process->uses; i++) {
 		struct use *use = &process->use[i];
@@ -333,8 +335,8 @@ void nt_attachment_hold(struct nt_attachment *attachment, bool hold)
 
 void nt_attachment_tick(struct nt_attachment *attachment, uint64_t now_ns)
 {
-	struct process *process, *next_process;
-	struct file *file, *next;
+	struct attached_process *process, *next_process;
+	struct attached_file *file, *next;
 	int drops = 0;
 
 	DL_FOREACH_SAFE(attachment->waiting, process, next_process)

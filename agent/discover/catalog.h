@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The catalog of inspected files and their results. A file is inspected once while it is unchanged;
- * a refusal is remembered too. A file counts against the owner of the process that led to it. At
- * the cap an entry of the owner with the most is evicted.
+ * a refusal is stored too. A file counts against the owner of the process that led to it. At the
+ * cap an entry of the owner with the most is evicted.
  */
 #ifndef NT_AGENT_DISCOVER_CATALOG_H
 #define NT_AGENT_DISCOVER_CATALOG_H

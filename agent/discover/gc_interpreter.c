@@ -28,7 +28,7 @@ bool nt_gc_interpreter_is_library(const char *basename)
 	return tail && (tail[3] == '\0' || tail[3] == '.');
 }
 
-struct search {
+struct interpreter_search {
 	uint32_t pid;
 	nt_gc_interpreter_fn fn;
 	void *data;
@@ -37,7 +37,7 @@ struct search {
 	int result;
 };
 
-static void try_file(struct search *search, int fd, const struct stat *st)
+static void try_file(struct interpreter_search *search, int fd, const struct stat *st)
 {
 	if (search->result == -ENOENT && fd >= 0)
 		search->result = search->fn(search->data, fd, st);
@@ -46,7 +46,7 @@ static void try_file(struct search *search, int fd, const struct stat *st)
 static void try_mapping(void *data, const struct nt_mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
-	struct search *search = data;
+	struct interpreter_search *search = data;
 	nt_autoclose int fd = -1;
 	struct stat st;
 
@@ -63,7 +63,7 @@ static void try_mapping(void *data, const struct nt_mapping *mapping)
 
 int nt_gc_interpreter_find(uint32_t pid, nt_gc_interpreter_fn fn, void *data)
 {
-	struct search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
+	struct interpreter_search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
 	nt_autoclose int fd = -1;
 	struct stat st;
 	char path[64];

@@ -265,20 +265,21 @@ static void answer_symbols(const struct errand *errand, int fd)
 	body.head = (struct nt_inspection_symbols){
 		.holds = library != NT_LIBRARY_UNKNOWN || symbols.holds,
 		.count = symbols.count,
+		.uncovered = symbols.uncovered,
 	};
 	memcpy(body.row, symbols.row, symbols.count * sizeof(body.row[0]));
 	answer(errand, NT_ANSWER_SYMBOLS, 0, 0, &body,
 	       sizeof(body.head) + symbols.count * sizeof(body.row[0]), file);
 }
 
-struct search {
+struct gc_probe_search {
 	struct errand *errand;
-	struct nt_gc_probe_places places;
+	struct nt_gc_probe_sites sites;
 };
 
 static int try_interpreter(void *data, int fd, const struct stat *st)
 {
-	struct search *search = data;
+	struct gc_probe_search *search = data;
 	const struct nt_inspection_request *request = &search->errand->request;
 	nt_autoclose int file = -1;
 	int r;
@@ -288,17 +289,16 @@ static int try_interpreter(void *data, int fd, const struct stat *st)
 	file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 	if (file < 0)
 		return file;
-	r = nt_gc_probe_find(file, (int)request->library, &search->places);
+	r = nt_gc_probe_find(file, (int)request->library, &search->sites);
 	if (r < 0)
 		return r;
-	answer(search->errand, NT_ANSWER_PLACES, 0, 0, &search->places, sizeof(search->places),
-	       file);
+	answer(search->errand, NT_ANSWER_SITES, 0, 0, &search->sites, sizeof(search->sites), file);
 	return 0;
 }
 
 static void answer_interpreter(struct errand *errand)
 {
-	struct search search = {.errand = errand};
+	struct gc_probe_search search = {.errand = errand};
 	int r;
 
 	nt_worker_limit_cpu(CPU_SECONDS);

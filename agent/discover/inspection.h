@@ -34,7 +34,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_MAPPING,
 	NT_INSPECT_PROGRAM, /* the same for its program */
 	NT_INSPECT_SYMBOLS, /* dev, ino, library, with a descriptor: NT_ANSWER_SYMBOLS */
-	NT_INSPECT_INTERPRETER, /* NT_ANSWER_PLACES with a descriptor, or DONE */
+	NT_INSPECT_INTERPRETER, /* NT_ANSWER_SITES with a descriptor, or DONE */
 	NT_INSPECT_END,
 };
 
@@ -52,7 +52,7 @@ enum nt_answer_kind {
 	NT_ANSWER_DONE, /* the last answer to a request */
 	NT_ANSWER_BYTES, /* this and all below are also the last answer, except FILE */
 	NT_ANSWER_SYMBOLS,
-	NT_ANSWER_PLACES,
+	NT_ANSWER_SITES,
 	NT_ANSWER_FILE,
 	NT_ANSWER_END,
 };
@@ -77,6 +77,7 @@ struct nt_inspection_file {
 /* The header of `count` rows (struct nt_symbols_row). */
 struct nt_inspection_symbols {
 	uint32_t holds, count;
+	struct nt_uncovered_calls uncovered;
 };
 
 /* ---- in the child --------------------------------------------------------------------------- */
@@ -94,8 +95,8 @@ NT_MUST_CHECK int nt_inspection_parse_file(const uint8_t *body, size_t len,
 					   char ret_name[NT_PROC_PATH]);
 NT_MUST_CHECK int nt_inspection_parse_symbols(const uint8_t *body, size_t len,
 					      struct nt_symbols *ret_symbols);
-NT_MUST_CHECK int nt_inspection_parse_places(const uint8_t *body, size_t len,
-					     struct nt_gc_probe_places *ret_places);
+NT_MUST_CHECK int nt_inspection_parse_sites(const uint8_t *body, size_t len,
+					    struct nt_gc_probe_sites *ret_sites);
 NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,
 					      struct nt_environ *ret_environ);
 

@@ -10,6 +10,8 @@ _Static_assert(sizeof(struct nt_inspection_request) == 64, "passed between proce
 _Static_assert(sizeof(struct nt_inspection_answer) == 24, "passed between processes");
 _Static_assert(sizeof(struct nt_inspection_file) == 56, "passed between processes");
 _Static_assert(sizeof(struct nt_symbols_row) == 40, "passed between processes");
+_Static_assert(sizeof(struct nt_inspection_symbols) % _Alignof(struct nt_symbols_row) == 0,
+	       "rows follow without padding");
 
 int nt_inspection_parse(const uint8_t *data, size_t len, struct nt_inspection_answer *ret_answer,
 			const uint8_t **ret_body, size_t *ret_len)
@@ -69,6 +71,7 @@ int nt_inspection_parse_symbols(const uint8_t *body, size_t len, struct nt_symbo
 		return -EBADMSG;
 	memcpy(&head, body, sizeof(head));
 	if (head.count > NT_SYMBOLS_MAX || head.holds > 1 ||
+	    !nt_uncovered_calls_are_sound(&head.uncovered) ||
 	    len - sizeof(head) != head.count * sizeof(struct nt_symbols_row))
 		return -EBADMSG;
 	body += sizeof(head);
@@ -81,28 +84,28 @@ int nt_inspection_parse_symbols(const uint8_t *body, size_t len, struct nt_symbo
 			return -EBADMSG;
 		before = row.row;
 	}
-	*ret_symbols = (struct nt_symbols){.holds = head.holds, .count = (uint16_t)head.count};
+	*ret_symbols = (struct nt_symbols){
+		.holds = head.holds, .count = (uint16_t)head.count, .uncovered = head.uncovered};
 	memcpy(ret_symbols->row, body, head.count * sizeof(struct nt_symbols_row));
 	return 0;
 }
 
-int nt_inspection_parse_places(const uint8_t *body, size_t len,
-			       struct nt_gc_probe_places *ret_places)
+int nt_inspection_parse_sites(const uint8_t *body, size_t len, struct nt_gc_probe_sites *ret_sites)
 {
-	struct nt_gc_probe_places places;
+	struct nt_gc_probe_sites sites;
 
-	if (len != sizeof(places))
+	if (len != sizeof(sites))
 		return -EBADMSG;
-	memcpy(&places, body, sizeof(places));
-	if (places.row >= nt_probe_rows() || !nt_probe_row((uint16_t)places.row)->timed ||
-	    !places.begins || places.begins > NT_GC_PROBE_PLACES || !places.ends ||
-	    places.ends > NT_GC_PROBE_PLACES || places.at_return > 1)
+	memcpy(&sites, body, sizeof(sites));
+	if (sites.row >= nt_probe_rows() || !nt_probe_row((uint16_t)sites.row)->timed ||
+	    !sites.begins || sites.begins > NT_GC_PROBE_SITES || !sites.ends ||
+	    sites.ends > NT_GC_PROBE_SITES || sites.at_return > 1)
 		return -EBADMSG;
-	for (size_t i = 0; i < NT_GC_PROBE_PLACES; i++)
-		if (places.begin[i].offset > INT64_MAX || places.end[i].offset > INT64_MAX ||
-		    places.begin[i].semaphore > INT64_MAX || places.end[i].semaphore > INT64_MAX)
+	for (size_t i = 0; i < NT_GC_PROBE_SITES; i++)
+		if (sites.begin[i].offset > INT64_MAX || sites.end[i].offset > INT64_MAX ||
+		    sites.begin[i].semaphore > INT64_MAX || sites.end[i].semaphore > INT64_MAX)
 			return -EBADMSG;
-	*ret_places = places;
+	*ret_sites = sites;
 	return 0;
 }
 

@@ -13,7 +13,7 @@ enum {
 };
 
 /* Both tables are small and mostly empty: linear search. */
-struct process {
+struct quarantined_process {
 	uint32_t pid;
 	uint64_t start_ns;
 	uint64_t owner;
@@ -31,7 +31,7 @@ struct owner {
 };
 
 struct nt_quarantine {
-	struct process process[NT_QUARANTINE_PROCESSES];
+	struct quarantined_process process[NT_QUARANTINE_PROCESSES];
 	struct owner owner[NT_QUARANTINE_OWNERS];
 	size_t processes, owners;
 	uint64_t strikes, over_cap, lost;
@@ -61,8 +61,8 @@ bool nt_quarantine_is_empty(const struct nt_quarantine *quarantine)
 	return !quarantine->processes && !quarantine->owners;
 }
 
-static const struct process *find_process(const struct nt_quarantine *q, uint32_t pid,
-					  uint64_t start_ns)
+static const struct quarantined_process *find_process(const struct nt_quarantine *q, uint32_t pid,
+						      uint64_t start_ns)
 {
 	for (size_t i = 0; i < q->processes; i++)
 		if (q->process[i].pid == pid && q->process[i].start_ns == start_ns)
@@ -97,9 +97,9 @@ static uint32_t count_for(struct nt_quarantine *q, uint64_t owner)
 }
 
 /* The entry of the largest owner that is released first. */
-static struct process *process_to_go(struct nt_quarantine *q)
+static struct quarantined_process *process_to_go(struct nt_quarantine *q)
 {
-	struct process *process = NULL;
+	struct quarantined_process *process = NULL;
 	uint64_t most = 0;
 	uint32_t n = 0;
 
@@ -120,11 +120,11 @@ static struct process *process_to_go(struct nt_quarantine *q)
 }
 
 /* At the cap one is evicted. */
-static struct process *take_process(struct nt_quarantine *q, uint32_t pid, uint64_t start_ns,
-				    uint64_t owner)
+static struct quarantined_process *take_process(struct nt_quarantine *q, uint32_t pid,
+						uint64_t start_ns, uint64_t owner)
 {
-	const struct process *known = find_process(q, pid, start_ns);
-	struct process *process;
+	const struct quarantined_process *known = find_process(q, pid, start_ns);
+	struct quarantined_process *process;
 
 	if (known)
 		return &q->process[known - q->process];
@@ -135,7 +135,7 @@ static struct process *take_process(struct nt_quarantine *q, uint32_t pid, uint6
 		process = process_to_go(q);
 		q->lost += process->is_postponed;
 	}
-	*process = (struct process){.pid = pid, .start_ns = start_ns, .owner = owner};
+	*process = (struct quarantined_process){.pid = pid, .start_ns = start_ns, .owner = owner};
 	return process;
 }
 
@@ -171,7 +171,7 @@ static void lengthen(uint64_t *length_ns, uint64_t *until_ns, uint64_t first_ns,
 bool nt_quarantine_holds(const struct nt_quarantine *quarantine, uint32_t pid, uint64_t start_ns,
 			 uint64_t owner, uint64_t now_ns)
 {
-	const struct process *process = find_process(quarantine, pid, start_ns);
+	const struct quarantined_process *process = find_process(quarantine, pid, start_ns);
 
 	return (process && now_ns < process->until_ns) || owner_is_held(quarantine, owner, now_ns);
 }
@@ -179,7 +179,7 @@ bool nt_quarantine_holds(const struct nt_quarantine *quarantine, uint32_t pid, u
 bool nt_quarantine_strike(struct nt_quarantine *quarantine, uint32_t pid, uint64_t start_ns,
 			  uint64_t owner, uint64_t now_ns)
 {
-	struct process *process = take_process(quarantine, pid, start_ns, owner);
+	struct quarantined_process *process = take_process(quarantine, pid, start_ns, owner);
 	struct owner *struck;
 
 	quarantine->strikes++;
@@ -230,7 +230,7 @@ void nt_quarantine_postpone(struct nt_quarantine *quarantine, uint32_t pid, uint
 }
 
 /* An expired entry without postponed work is kept while its next term would still be longer. */
-static bool is_forgotten(const struct process *process, uint64_t now_ns)
+static bool is_forgotten(const struct quarantined_process *process, uint64_t now_ns)
 {
 	return !process->is_postponed && now_ns >= process->until_ns + NT_QUARANTINE_FORGET_NS;
 }
@@ -248,7 +248,7 @@ bool nt_quarantine_due(struct nt_quarantine *quarantine, uint64_t now_ns, uint32
 			i++;
 	}
 	for (size_t i = 0; i < quarantine->processes;) {
-		struct process *process = &quarantine->process[i];
+		struct quarantined_process *process = &quarantine->process[i];
 
 		if (process->is_postponed && now_ns >= process->until_ns &&
 		    !owner_is_held(quarantine, process->owner, now_ns)) {

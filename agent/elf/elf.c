@@ -333,7 +333,7 @@ struct best {
 	uint64_t value;
 };
 
-struct finding {
+struct wanted_search {
 	const struct nt_elf_wanted *wanted;
 	struct best *best;
 	size_t open; /* wanted names whose result may still change */
@@ -342,7 +342,7 @@ struct finding {
 /* Of two symbols of one rank the later wins. */
 static int keep_best(void *data, const struct nt_elf_hit *hit)
 {
-	struct finding *finding = data;
+	struct wanted_search *finding = data;
 	struct best *best = &finding->best[hit->wanted];
 
 	if (finding->wanted[hit->wanted].match == NT_ELF_PREFIX) {
@@ -375,7 +375,7 @@ static int place_best(struct nt_elf *elf, enum nt_elf_match match, const struct 
 int nt_elf_find_all(struct nt_elf *elf, const struct nt_elf_wanted *wanted, size_t n,
 		    struct nt_elf_found *ret_found)
 {
-	struct finding finding = {.wanted = wanted, .open = n};
+	struct wanted_search finding = {.wanted = wanted, .open = n};
 	int r;
 
 	if (n == 0 || n > NT_ELF_WANTED_MAX)
@@ -398,6 +398,28 @@ int nt_elf_has_prefix(struct nt_elf *elf, const char *prefix)
 
 	r = nt_elf_find_all(elf, &wanted, 1, &found);
 	return r < 0 ? r : found.result == 0;
+}
+
+struct naming {
+	nt_elf_name_fn fn;
+	void *data;
+};
+
+static int pass_name(void *data, const struct nt_elf_hit *hit)
+{
+	const struct naming *naming = data;
+
+	naming->fn(naming->data, hit->name);
+	return 0;
+}
+
+int nt_elf_each_name(struct nt_elf *elf, const char *prefix, nt_elf_name_fn fn, void *data)
+{
+	const struct nt_elf_wanted wanted = {.name = prefix, .match = NT_ELF_PREFIX};
+	struct naming naming = {.fn = fn, .data = data};
+	int r = nt_elf_search(&elf->reader, &elf->dynsym, &wanted, 1, pass_name, &naming);
+
+	return r < 0 ? r : 0;
 }
 
 struct clones {

@@ -83,6 +83,12 @@ NT_MUST_CHECK int nt_elf_find_marks(struct nt_elf *elf, const char *provider, co
 /* 1: a function has a name with this prefix; 0: none. */
 NT_MUST_CHECK int nt_elf_has_prefix(struct nt_elf *elf, const char *prefix);
 
+typedef void (*nt_elf_name_fn)(void *data, const char *name);
+
+/* Calls fn for each name of a dynamic function with this prefix; the name is valid in the call. */
+NT_MUST_CHECK int nt_elf_each_name(struct nt_elf *elf, const char *prefix, nt_elf_name_fn fn,
+				   void *data);
+
 /* Build-id as hex; empty where there is none. */
 const char *nt_elf_build_id(const struct nt_elf *elf);
 

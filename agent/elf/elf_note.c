@@ -55,22 +55,47 @@ static bool read_note(const uint8_t *desc, size_t len, const char *provider, con
 	return true;
 }
 
+/* One note of a section. */
+struct section_note {
+	Elf64_Nhdr header;
+	const uint8_t *owner, *desc; /* header.n_namesz and n_descsz bytes */
+};
+
+/* Reads the note at *at, and moves past it. False at the end, or if the rest is malformed. */
+static bool next_note(const uint8_t *data, size_t len, size_t *at, struct section_note *ret_note)
+{
+	struct section_note note;
+	size_t owner_at, desc_at;
+
+	if (*at > len || len - *at < sizeof(note.header))
+		return false;
+	memcpy(&note.header, data + *at, sizeof(note.header));
+	*at += sizeof(note.header);
+	if (!take(len, at, note.header.n_namesz, &owner_at) ||
+	    !take(len, at, note.header.n_descsz, &desc_at))
+		return false;
+	note.owner = data + owner_at;
+	note.desc = data + desc_at;
+	*ret_note = note;
+	return true;
+}
+
+static bool is_of(const struct section_note *note, uint32_t type, const char *name, size_t size)
+{
+	return note->header.n_type == type && note->header.n_namesz == size &&
+	       memcmp(note->owner, name, size) == 0;
+}
+
 size_t nt_elf_note_find(const uint8_t *data, size_t len, const char *provider, const char *name,
 			struct nt_elf_note *ret_note, size_t max)
 {
-	size_t at = 0, found = 0, owner_at, desc_at;
+	size_t at = 0, found = 0;
+	struct section_note read;
 	struct nt_elf_note note;
-	Elf64_Nhdr header;
 
-	while (at <= len && len - at >= sizeof(header)) {
-		memcpy(&header, data + at, sizeof(header));
-		at += sizeof(header);
-		if (!take(len, &at, header.n_namesz, &owner_at) ||
-		    !take(len, &at, header.n_descsz, &desc_at))
-			break;
-		if (header.n_type != STAPSDT_TYPE || header.n_namesz != sizeof(owner) ||
-		    memcmp(data + owner_at, owner, sizeof(owner)) != 0 ||
-		    !read_note(data + desc_at, header.n_descsz, provider, name, &note))
+	while (next_note(data, len, &at, &read)) {
+		if (!is_of(&read, STAPSDT_TYPE, owner, sizeof(owner)) ||
+		    !read_note(read.desc, read.header.n_descsz, provider, name, &note))
 			continue;
 		if (found < max)
 			ret_note[found] = note;
@@ -82,21 +107,15 @@ size_t nt_elf_note_find(const uint8_t *data, size_t len, const char *provider, c
 bool nt_elf_note_build_id(const uint8_t *data, size_t len,
 			  char ret_hex[2 * NT_ELF_BUILD_ID_BYTES + 1])
 {
-	size_t at = 0, owner_at, desc_at;
-	Elf64_Nhdr header;
+	struct section_note note;
+	size_t at = 0;
 
-	while (at <= len && len - at >= sizeof(header)) {
-		memcpy(&header, data + at, sizeof(header));
-		at += sizeof(header);
-		if (!take(len, &at, header.n_namesz, &owner_at) ||
-		    !take(len, &at, header.n_descsz, &desc_at))
-			break;
-		if (header.n_type != NT_GNU_BUILD_ID || header.n_namesz != 4 ||
-		    memcmp(data + owner_at, "GNU", 4) != 0 || header.n_descsz == 0 ||
-		    header.n_descsz > NT_ELF_BUILD_ID_BYTES)
+	while (next_note(data, len, &at, &note)) {
+		if (!is_of(&note, NT_GNU_BUILD_ID, "GNU", sizeof("GNU")) ||
+		    note.header.n_descsz == 0 || note.header.n_descsz > NT_ELF_BUILD_ID_BYTES)
 			continue;
-		for (size_t i = 0; i < header.n_descsz; i++)
-			(void)snprintf(ret_hex + 2 * i, 3, "%02x", data[desc_at + i]);
+		for (size_t i = 0; i < note.header.n_descsz; i++)
+			(void)snprintf(ret_hex + 2 * i, 3, "%02x", note.desc[i]);
 		return true;
 	}
 	return false;

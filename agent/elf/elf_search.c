@@ -43,7 +43,7 @@ struct nt_elf_cost nt_elf_table_cost(const struct nt_elf_table *table)
 }
 
 /* A wanted name, keyed by its first bytes. */
-struct entry {
+struct wanted_entry {
 	uint64_t key;
 	uint16_t len;
 	uint16_t next; /* next key of the same slot */
@@ -56,14 +56,14 @@ struct match {
 	uint16_t wanted;
 };
 
-struct search {
+struct symbol_search {
 	struct nt_elf_reader *reader;
 	const struct nt_elf_table *table;
 	const struct nt_elf_wanted *wanted;
 	nt_elf_hit_fn fn;
 	void *data;
 
-	struct entry entry[NT_ELF_WANTED_MAX];
+	struct wanted_entry entry[NT_ELF_WANTED_MAX];
 	uint16_t head[SLOTS];
 	uint16_t shorter; /* prefixes shorter than a key */
 
@@ -100,7 +100,7 @@ static size_t slot_of(uint64_t key)
 _Static_assert(1ULL << (64 - 54) == SLOTS, "a slot is the upper bits of the product");
 
 /* The first wanted name with this key, or NONE. */
-static uint16_t find_key(const struct search *s, uint64_t key, uint64_t *work)
+static uint16_t find_key(const struct symbol_search *s, uint64_t key, uint64_t *work)
 {
 	uint16_t i = s->head[slot_of(key)];
 
@@ -110,7 +110,7 @@ static uint16_t find_key(const struct search *s, uint64_t key, uint64_t *work)
 }
 
 /* Adds it behind the others of its key, or as a new key. */
-static void add_key(struct search *s, uint16_t i)
+static void add_key(struct symbol_search *s, uint16_t i)
 {
 	uint64_t key = s->entry[i].key, work = 0;
 	uint16_t first = find_key(s, key, &work);
@@ -126,7 +126,7 @@ static void add_key(struct search *s, uint16_t i)
 	*head = i;
 }
 
-static void index_wanted(struct search *s, size_t n)
+static void index_wanted(struct symbol_search *s, size_t n)
 {
 	memset(s->head, 0xff, sizeof(s->head));
 	s->shorter = NONE;
@@ -139,7 +139,7 @@ static void index_wanted(struct search *s, size_t n)
 		if (len == NT_ELF_NAME_BYTES || (!len && wanted->match != NT_ELF_PREFIX))
 			continue;
 		memcpy(padded, wanted->name, len < KEY_BYTES ? len : KEY_BYTES);
-		s->entry[i] = (struct entry){.key = key_of(padded), .len = (uint16_t)len};
+		s->entry[i] = (struct wanted_entry){.key = key_of(padded), .len = (uint16_t)len};
 		if (len >= KEY_BYTES || wanted->match == NT_ELF_WHOLE) {
 			add_key(s, i);
 		} else {
@@ -170,9 +170,9 @@ static bool is_match(enum nt_elf_match match, const char *wanted, size_t len, co
 	return name[len] == '.' && !strstr(name + len, ".cold");
 }
 
-static int add_match(struct search *s, uint16_t wanted, uint32_t at)
+static int add_match(struct symbol_search *s, uint16_t wanted, const char *name, uint32_t at)
 {
-	const struct nt_elf_hit hit = {.wanted = wanted};
+	const struct nt_elf_hit hit = {.wanted = wanted, .name = name};
 
 	if (s->wanted[wanted].match == NT_ELF_PREFIX)
 		return s->fn(s->data, &hit);
@@ -183,7 +183,8 @@ static int add_match(struct search *s, uint16_t wanted, uint32_t at)
 }
 
 /* Compares the name at this place with all wanted ones. */
-static int match_name(struct search *s, const char *name, size_t room, uint32_t at, uint64_t *work)
+static int match_name(struct symbol_search *s, const char *name, size_t room, uint32_t at,
+		      uint64_t *work)
 {
 	const uint16_t lists[] = {find_key(s, key_of(name), work), s->shorter};
 
@@ -195,14 +196,14 @@ static int match_name(struct search *s, const char *name, size_t room, uint32_t 
 			if (!is_match(wanted->match, wanted->name, s->entry[i].len, name, room,
 				      work))
 				continue;
-			r = add_match(s, i, at);
+			r = add_match(s, i, name, at);
 			if (r != 0)
 				return r;
 		}
 	return 0;
 }
 
-static int match_block(struct search *s, uint32_t at, uint64_t *begins)
+static int match_block(struct symbol_search *s, uint32_t at, uint64_t *begins)
 {
 	uint32_t left = s->table->strings_bytes - at;
 	size_t room = BLOCK_BYTES + NT_ELF_NAME_BYTES;
@@ -239,7 +240,7 @@ static int match_block(struct search *s, uint32_t at, uint64_t *begins)
 }
 
 /* Reads the next symbols from `first` on. */
-static int read_symbols(struct search *s, uint32_t first, uint32_t *ret_n)
+static int read_symbols(struct symbol_search *s, uint32_t first, uint32_t *ret_n)
 {
 	uint32_t n = s->table->symbols - first;
 	int r;
@@ -257,7 +258,7 @@ static int read_symbols(struct search *s, uint32_t first, uint32_t *ret_n)
 	return 0;
 }
 
-static int read_versions(struct search *s, uint32_t first, uint32_t n)
+static int read_versions(struct symbol_search *s, uint32_t first, uint32_t n)
 {
 	if (first >= s->table->versions)
 		return 0;
@@ -268,27 +269,27 @@ static int read_versions(struct search *s, uint32_t first, uint32_t n)
 }
 
 /* True for a function that is defined here and named in the window. */
-static bool is_function(const struct search *s, const Elf64_Sym *symbol)
+static bool is_function(const struct symbol_search *s, const Elf64_Sym *symbol)
 {
 	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
 	       symbol->st_value && symbol->st_name >= s->begin && symbol->st_name < s->end;
 }
 
-static void set_begin(struct search *s, uint32_t name)
+static void set_begin(struct symbol_search *s, uint32_t name)
 {
 	uint32_t bit = name - s->begin;
 
 	s->begins[bit / 64] |= 1ULL << bit % 64;
 }
 
-static bool is_begin(const struct search *s, uint32_t name)
+static bool is_begin(const struct symbol_search *s, uint32_t name)
 {
 	uint32_t bit = name - s->begin;
 
 	return s->begins[bit / 64] >> bit % 64 & 1;
 }
 
-static int mark_names(struct search *s)
+static int mark_names(struct symbol_search *s)
 {
 	uint32_t n;
 
@@ -305,7 +306,7 @@ static int mark_names(struct search *s)
 }
 
 /* Compares the marked names; then only matches stay marked. */
-static int match_names(struct search *s)
+static int match_names(struct symbol_search *s)
 {
 	uint64_t *begins = s->begins;
 
@@ -322,12 +323,12 @@ static int match_names(struct search *s)
 	return 0;
 }
 
-static size_t first_match(const struct search *s, uint32_t at)
+static size_t first_match(const struct symbol_search *s, uint32_t at)
 {
 	return nt_search_first(0, s->matches, i, s->match[i].at >= at);
 }
 
-static int report_symbol(struct search *s, uint32_t number, uint32_t i)
+static int report_symbol(struct symbol_search *s, uint32_t number, uint32_t i)
 {
 	const Elf64_Sym *symbol = &s->symbol[i];
 	struct nt_elf_hit hit = {
@@ -349,7 +350,7 @@ static int report_symbol(struct search *s, uint32_t number, uint32_t i)
 	return 0;
 }
 
-static int report_symbols(struct search *s)
+static int report_symbols(struct symbol_search *s)
 {
 	uint32_t n;
 
@@ -372,7 +373,7 @@ static int report_symbols(struct search *s)
 	return 0;
 }
 
-static int search_window(struct search *s)
+static int search_window(struct symbol_search *s)
 {
 	size_t bytes = (s->end - s->begin + 63ULL) / 64 * sizeof(*s->begins);
 	int r = nt_elf_reader_alloc(s->reader, bytes, (void **)&s->begins);
@@ -389,7 +390,7 @@ static int search_window(struct search *s)
 int nt_elf_search(struct nt_elf_reader *reader, const struct nt_elf_table *table,
 		  const struct nt_elf_wanted *wanted, size_t n, nt_elf_hit_fn fn, void *data)
 {
-	struct search *s;
+	struct symbol_search *s;
 	int r;
 
 	if (n > NT_ELF_WANTED_MAX)

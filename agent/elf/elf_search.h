@@ -33,7 +33,7 @@ struct nt_elf_table {
 };
 
 /*
- * The cost of one search: an upper bound of the bytes, and the work if only a few names share a
+ * The cost of one search. The bytes are an upper bound. The work assumes that few names share a
  * prefix with a wanted one.
  */
 struct nt_elf_cost nt_elf_table_cost(const struct nt_elf_table *table);
@@ -43,6 +43,7 @@ struct nt_elf_hit {
 	enum nt_elf_rank rank;
 	uint32_t symbol; /* number in the table */
 	uint64_t value;
+	const char *name; /* of a prefix: the whole name, valid during the call; else NULL */
 };
 
 /* Returns 0 to continue, 1 to stop the search, or a negative errno that ends it. */

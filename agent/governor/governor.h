@@ -5,17 +5,18 @@
  *
  * The cost of a process is the sum over its functions of hits × the cost of a hit, divided by the
  * time observed. Hit costs are measured on this host. The budget is a share of the processor time
- * of the process, or of one core if it uses less: a process that sleeps is slowed in proportion to
+ * of the process, or of one core if it uses less. A process that sleeps is slowed in proportion to
  * the time that passes. Excess cost is shed in this order:
  *
- * 1. A function that alone takes half of the budget in the shortest slice is *hot*: it is detached,
+ * 1. A function that alone takes half of the budget in the shortest slice is *hot*. It is detached,
  *    and attached again for 10 ms every 10 s (a *look*).
  * 2. All other functions except staying ones (nt_probe_stays()) are observed in *slices*. A slice
  *    lies at the start of each period of the real time, so that the ranks of a job are observed
  *    together. A rank's period is chosen so that whole steps fit into a slice.
- * 3. If even the shortest slice costs too much, whole subjects are shed, the least useful first:
- *    allocations, copies, the order of streams, launches, driver, synchronising calls. The same
- *    subjects except synchronising calls are shed if no whole step would fit into the longest slice.
+ * 3. If even the shortest slice costs too much, whole subjects are shed, the least useful first.
+ *    Their order is allocations, copies, the order of streams, launches, driver, synchronising
+ *    calls. The same subjects except synchronising calls are shed if no whole step would fit into
+ *    the longest slice.
  *
  * The agent's own processor time for the events of all processes has a budget too. It is divided by
  * water-filling, among owners first and then among the processes of each: the largest claims are
@@ -112,7 +113,7 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
  * To be called once a second: event_ns is the agent's processor time for the events since the last
  * call. Removes processes that were not sampled for a minute.
  */
-void nt_governor_balance(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns);
+void nt_governor_budget(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns);
 void nt_governor_end(struct nt_governor *governor, uint32_t pid);
 
 /* NULL: the process is not known, and all of it is observed. */

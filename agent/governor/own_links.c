@@ -154,7 +154,7 @@ void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boo
 	process->use[process->uses++] = use;
 }
 
-bool nt_own_links_knows(const struct nt_own_links *own, uint32_t pid)
+bool nt_own_links_has(const struct nt_own_links *own, uint32_t pid)
 {
 	return nt_own_find_process(own, pid) != NULL;
 }

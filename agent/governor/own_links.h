@@ -3,7 +3,7 @@
  * Own links: links of one process each, in place of a file's shared ones. What one process calls
  * too often is detached without an effect on the others.
  *
- * A file is *split* when a process that maps it is governed (agent/governor/governor.h): every
+ * A file is *split* when a process that maps it is governed (agent/governor/governor.h). Every
  * process gets links of its own, then the shared ones are detached. While both are attached the
  * kernel side ignores the hits of one of them (bpf/event.h, enum nt_split), so no call is lost or
  * reported twice. The file is *joined* again when none of its processes has been governed for a
@@ -69,7 +69,7 @@ NT_DEFINE_AUTO(nt_own_links, nt_own_links_free)
 void nt_own_links_use(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns, dev_t dev,
 		      ino_t ino);
 /* True for a running process that maps a file with probes. */
-bool nt_own_links_knows(const struct nt_own_links *own, uint32_t pid);
+bool nt_own_links_has(const struct nt_own_links *own, uint32_t pid);
 void nt_own_links_end(struct nt_own_links *own, uint32_t pid, uint64_t start_boot_ns);
 /*
  * To be called before nt_attach_drop(): the file is no longer observed in processes that still map

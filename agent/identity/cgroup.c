@@ -14,12 +14,12 @@ enum {
 };
 
 /* A name between two slashes. */
-struct part {
+struct path_part {
 	const char *text;
 	size_t len;
 };
 
-static bool next_part(const char **at, const char *end, struct part *ret_part)
+static bool next_part(const char **at, const char *end, struct path_part *ret_part)
 {
 	while (*at < end && **at == '/')
 		(*at)++;
@@ -30,7 +30,7 @@ static bool next_part(const char **at, const char *end, struct part *ret_part)
 	return ret_part->len != 0;
 }
 
-static bool has(const struct part *part, size_t at, const char *word)
+static bool has(const struct path_part *part, size_t at, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -49,7 +49,7 @@ static bool is_uuid(const char *text)
 	return true;
 }
 
-static size_t hex_run(const struct part *part, size_t at)
+static size_t hex_run(const struct path_part *part, size_t at)
 {
 	size_t i = at;
 
@@ -58,7 +58,7 @@ static size_t hex_run(const struct part *part, size_t at)
 	return i - at;
 }
 
-static bool is_border(const struct part *part, size_t at)
+static bool is_border(const struct path_part *part, size_t at)
 {
 	return at >= part->len || !isalnum((unsigned char)part->text[at]);
 }
@@ -67,7 +67,7 @@ static bool is_border(const struct part *part, size_t at)
  * "pod<uid>", alone or behind the names of slices: kubepods-burstable-pod<uid>.slice. A static pod
  * has a hash for a uid.
  */
-static bool read_pod(const struct part *part, char ret_pod[NT_CGROUP_POD])
+static bool read_pod(const struct path_part *part, char ret_pod[NT_CGROUP_POD])
 {
 	for (size_t i = 0; i + 3 < part->len; i++) {
 		size_t at = i + 3, n = 0;
@@ -92,7 +92,7 @@ static bool read_pod(const struct part *part, char ret_pod[NT_CGROUP_POD])
  * Exactly 64 digits, alone or behind the runtime's name: cri-containerd-<id>.scope,
  * …:cri-containerd:<id>. A monitor beside a container bears its id, too.
  */
-static bool read_container(const struct part *part, char ret_container[NT_CGROUP_CONTAINER])
+static bool read_container(const struct path_part *part, char ret_container[NT_CGROUP_CONTAINER])
 {
 	if (memmem(part->text, part->len, "conmon-", 7))
 		return false;
@@ -111,7 +111,7 @@ static bool read_container(const struct part *part, char ret_container[NT_CGROUP
 }
 
 /* "job_123" of word "job_". */
-static void read_number(const struct part *part, const char *word,
+static void read_number(const struct path_part *part, const char *word,
 			char ret_number[NT_CGROUP_NUMBER])
 {
 	size_t at = strlen(word), len = part->len - at;
@@ -126,7 +126,7 @@ static void read_number(const struct part *part, const char *word,
 	ret_number[len] = '\0';
 }
 
-static void read_slurm(const struct part *part, bool *is_slurm, struct nt_cgroup *cgroup)
+static void read_slurm(const struct path_part *part, bool *is_slurm, struct nt_cgroup *cgroup)
 {
 	if (has(part, 0, "slurm") || memmem(part->text, part->len, "slurmstepd", 10))
 		*is_slurm = true;
@@ -141,7 +141,7 @@ static void parse_path(const char *path, size_t len, struct nt_cgroup *ret_cgrou
 {
 	const char *at = path, *end = path + len;
 	bool is_slurm = false, is_settled = false;
-	struct part part;
+	struct path_part part;
 
 	*ret_cgroup = (struct nt_cgroup){0};
 	nt_ascii_copy(ret_cgroup->path, sizeof(ret_cgroup->path), path, len);

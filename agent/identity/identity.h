@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Job and rank of a process, derived from its environment. Values from communicators take
- * precedence (agent/tracker/tracker.c).
+ * precedence (agent/steps/rank.c).
  */
 #ifndef NT_AGENT_IDENTITY_IDENTITY_H
 #define NT_AGENT_IDENTITY_IDENTITY_H

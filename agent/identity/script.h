@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The script that an interpreter runs, from the command line of its process: "train.py" of
- * "python -u /data/train.py --lr 1", "pkg.train" of "python -m pkg.train". A job is named after it,
- * since the process's own name is that of the interpreter. The text is untrusted.
+ * The script that an interpreter runs, from the command line of its process. It is "train.py" of
+ * "python -u /data/train.py --lr 1", and "pkg.train" of "python -m pkg.train". A job is named after
+ * it, since the process's own name is that of the interpreter. The text is untrusted.
  */
 #ifndef NT_AGENT_IDENTITY_SCRIPT_H
 #define NT_AGENT_IDENTITY_SCRIPT_H

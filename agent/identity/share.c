@@ -27,7 +27,7 @@ struct nt_share_owner {
 	UT_hash_handle hh;
 };
 
-static const struct nt_owner nobody = {.id = 1, .name = "unknown"};
+static const struct nt_owner unknown_owner = {.id = 1, .name = "unknown"};
 
 void nt_share_init(struct nt_share *share, uint32_t cap)
 {
@@ -148,7 +148,7 @@ static struct nt_share_entry *victim_for_idle(const struct nt_share *share,
 int nt_share_enter(struct nt_share *share, const struct nt_owner *who, bool called,
 		   struct nt_share_entry *entry, struct nt_share_entry **ret_victim)
 {
-	struct nt_share_owner *owner = find_owner(share, who && who->id ? who : &nobody);
+	struct nt_share_owner *owner = find_owner(share, who && who->id ? who : &unknown_owner);
 	struct nt_share_entry *victim = NULL;
 	bool was_left_out = entry->state == NT_SHARE_LEFT_OUT;
 	struct nt_share_owner *before = was_left_out ? entry->owner : NULL;
@@ -185,7 +185,7 @@ static uint32_t part_of(const struct nt_share *share)
 int nt_share_enter_for_good(struct nt_share *share, const struct nt_owner *who,
 			    struct nt_share_entry *entry)
 {
-	struct nt_share_owner *owner = find_owner(share, who && who->id ? who : &nobody);
+	struct nt_share_owner *owner = find_owner(share, who && who->id ? who : &unknown_owner);
 
 	if (!owner)
 		return -ENOMEM;
@@ -251,8 +251,8 @@ void nt_share_miss(struct nt_share *share, const struct nt_owner *who, uint64_t 
 	share->losses += count;
 	/* Owners with losses only are not limited otherwise. */
 	if (HASH_COUNT(share->owners) >= share->cap + OWNERS_EXTRA)
-		who = &nobody;
-	owner = find_owner(share, who && who->id ? who : &nobody);
+		who = &unknown_owner;
+	owner = find_owner(share, who && who->id ? who : &unknown_owner);
 	if (owner)
 		owner->missed += count;
 }

@@ -57,8 +57,8 @@ NT_MUST_CHECK int nt_share_enter(struct nt_share *share, const struct nt_owner *
 				 struct nt_share_entry *entry, struct nt_share_entry **ret_victim);
 /*
  * The same for an entry that is never evicted. Half of the slots are open to all. One of the third
- * quarter needs an owner with fewer than cap/8, one of the last fewer than cap/32: a few owners
- * cannot exhaust the table. -ENOSPC: the entry is away, and is counted.
+ * quarter needs an owner with fewer than cap/8, one of the last fewer than cap/32. A few owners
+ * thus cannot exhaust the table. -ENOSPC: the entry is away, and is counted.
  */
 NT_MUST_CHECK int nt_share_enter_for_good(struct nt_share *share, const struct nt_owner *owner,
 					  struct nt_share_entry *entry);

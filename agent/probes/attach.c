@@ -260,7 +260,7 @@ int nt_attach_order_gc_probe(struct nt_attach *attach, const struct nt_attach_gc
 		.owner = order->owner,
 		.fd = order->fd,
 		.pid = order->pid,
-		.places = order->places,
+		.sites = order->sites,
 	};
 	struct nt_attach_pending *pending = calloc(1, sizeof(*pending));
 	int r;
@@ -292,6 +292,11 @@ int nt_attach_fd(const struct nt_attach *attach)
 int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data)
 {
 	return nt_bpf_loader_poll(attach->loader, fn, data);
+}
+
+uint64_t nt_attach_ended_ns(const struct nt_attach *attach, uint32_t pid)
+{
+	return nt_bpf_loader_ended_ns(attach->loader, pid);
 }
 
 bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,

@@ -21,7 +21,7 @@ const char *nt_attach_mode_name(enum nt_attach_mode mode);
 
 struct nt_attach;
 struct nt_symbols; /* agent/probes/symbols.h */
-struct nt_gc_probe_places;
+struct nt_gc_probe_sites;
 
 /* -EPERM: capabilities are missing; -ENOTSUP: no mode works. */
 NT_MUST_CHECK int nt_attach_new(const struct nt_attach_options *options,
@@ -106,7 +106,7 @@ struct nt_attach_gc_probe_order {
 	uint32_t pid;
 	uint64_t start_ns; /* for `gc_probe_made` */
 	uint64_t owner; /* fairness key of the link queue (agent/probes/linker.h) */
-	const struct nt_gc_probe_places *places; /* from nt_gc_probe_find() */
+	const struct nt_gc_probe_sites *sites; /* from nt_gc_probe_find() */
 };
 
 /*
@@ -125,6 +125,9 @@ int nt_attach_fd(const struct nt_attach *attach);
  * descriptor is not readable. 0: the ring was drained.
  */
 NT_MUST_CHECK int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data);
+
+/* When a process ended that had counters or made calls, on the boot clock; 0: not known. */
+uint64_t nt_attach_ended_ns(const struct nt_attach *attach, uint32_t pid);
 
 /* Counters of a process so far. False: it has none. */
 bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,

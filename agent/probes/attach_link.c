@@ -77,10 +77,10 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 		return false;
 	}
 	*ret_target = (struct nt_probe_target){
-		.place = {.offset = kind == NT_PROBE_TARGET_PAIR ? symbol->return_offset
-								 : symbol->entry_offset,
-			  .cookie = nt_probe_cookie(row) | NT_COOKIE_OF_SLOT(file->slot) |
-				    (nt_probe_stays(probe) ? NT_COOKIE_OF_STAYING : 0)},
+		.site = {.offset = kind == NT_PROBE_TARGET_PAIR ? symbol->return_offset
+								: symbol->entry_offset,
+			 .cookie = nt_probe_cookie(row) | NT_COOKIE_OF_SLOT(file->slot) |
+				   (nt_probe_stays(probe) ? NT_COOKIE_OF_STAYING : 0)},
 		.function = symbol->offset,
 		.row = row,
 		.subject = probe->subject,

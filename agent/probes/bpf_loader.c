@@ -136,6 +136,9 @@ static int attach_life(struct nt_bpf_loader *loader)
 							   "sched_process_exec");
 	if (!loader->execs)
 		return -errno;
+	loader->signals = bpf_program__attach_trace(loader->call->progs.signal_generate);
+	if (!loader->signals)
+		return -errno;
 	loader->walk = bpf_program__attach_iter(loader->call->progs.inside_dump, NULL);
 	return loader->walk ? 0 : -errno;
 }
@@ -178,6 +181,7 @@ void nt_bpf_loader_free(struct nt_bpf_loader *loader)
 	(void)bpf_link__destroy(loader->walk);
 	(void)bpf_link__destroy(loader->exits);
 	(void)bpf_link__destroy(loader->execs);
+	(void)bpf_link__destroy(loader->signals);
 	while (loader->ended)
 		drop_ended(loader, loader->ended);
 	ring_buffer__free(loader->ring);
@@ -192,18 +196,18 @@ enum nt_attach_mode nt_bpf_loader_mode(const struct nt_bpf_loader *loader)
 }
 
 int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_counted,
-			     const char *path, uint32_t pid, const struct nt_place *place,
-			     size_t places, struct nt_link **ret_link)
+			     const char *path, uint32_t pid, const struct nt_probe_site *site,
+			     size_t sites, struct nt_link **ret_link)
 {
 	return nt_link_new(
 		only_counted ? loader->call->progs.call_count : loader->call->progs.call_entry,
 		loader->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
-		pid, place, places, ret_link);
+		pid, site, sites, ret_link);
 }
 
 int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-			    const struct nt_place *place, size_t places, struct nt_link **ret_link,
-			    struct nt_link **ret_leave)
+			    const struct nt_probe_site *site, size_t sites,
+			    struct nt_link **ret_link, struct nt_link **ret_leave)
 {
 	nt_auto(nt_link) struct nt_link *leave = NULL;
 	bool perf = loader->mode == NT_ATTACH_PERF;
@@ -212,16 +216,16 @@ int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path
 	if (loader->session) {
 		*ret_leave = NULL;
 		return nt_link_new(loader->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
-				   pid, place, places, ret_link);
+				   pid, site, sites, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
 	r = nt_link_new(loader->call->progs.call_leave,
-			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, place, places,
+			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, site, sites,
 			&leave);
 	if (r < 0)
 		return r;
 	r = nt_link_new(loader->call->progs.call_enter,
-			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, place, places,
+			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, site, sites,
 			ret_link);
 	if (r < 0)
 		return r;
@@ -230,8 +234,8 @@ int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path
 }
 
 int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-				const struct nt_place *begin, size_t begins,
-				const struct nt_place *end, size_t ends, bool at_return,
+				const struct nt_probe_site *begin, size_t begins,
+				const struct nt_probe_site *end, size_t ends, bool at_return,
 				struct nt_link **ret_begin, struct nt_link **ret_end)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
@@ -296,10 +300,20 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 	if (!ended)
 		return false;
 	*ret_counters = (struct nt_process_counters){
-		.lost = ended->last.lost, .ended = 1, .exit_code = ended->last.h.row};
+		.lost = ended->last.lost, .ended = NT_ENDED, .exit_code = ended->last.h.row};
+	if (ended->last.h.flags & NT_END_KILLED_BY_PARENT)
+		ret_counters->ended |= NT_ENDED_BY_PARENT;
 	memcpy(ret_counters->calls, ended->last.calls, sizeof(ret_counters->calls));
 	memcpy(ret_counters->bytes, ended->last.bytes, sizeof(ret_counters->bytes));
 	return true;
+}
+
+uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid)
+{
+	struct nt_bpf_loader_ended *ended = NULL;
+
+	HASH_FIND(hh, loader->ended, &pid, sizeof(pid), ended);
+	return ended && !(ended->last.h.flags & NT_END_EXEC) ? ended->last.h.entry_ns : 0;
 }
 
 int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data)

@@ -36,22 +36,23 @@ void nt_bpf_loader_costs(const struct nt_bpf_loader *loader, struct nt_bpf_loade
 /* Links functions whose entry is recorded, or only counted. pid: as of nt_link_new(). */
 NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_counted,
 					   const char *path, uint32_t pid,
-					   const struct nt_place *place, size_t places,
+					   const struct nt_probe_site *site, size_t sites,
 					   struct nt_link **ret_link);
 /*
  * Links functions whose entry and return are recorded. *ret_leave is NULL where one link does both.
  */
 NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path,
-					  uint32_t pid, const struct nt_place *place, size_t places,
-					  struct nt_link **ret_link, struct nt_link **ret_leave);
+					  uint32_t pid, const struct nt_probe_site *site,
+					  size_t sites, struct nt_link **ret_link,
+					  struct nt_link **ret_leave);
 
 /*
- * Times one process from any place in `begin` to any in `end`. at_return: the time ends at the
+ * Times one process from any site in `begin` to any in `end`. at_return: the time ends at the
  * return of the functions in `end`.
  */
 NT_MUST_CHECK int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path,
-					      uint32_t pid, const struct nt_place *begin,
-					      size_t begins, const struct nt_place *end,
+					      uint32_t pid, const struct nt_probe_site *begin,
+					      size_t begins, const struct nt_probe_site *end,
 					      size_t ends, bool at_return,
 					      struct nt_link **ret_begin, struct nt_link **ret_end);
 
@@ -63,6 +64,7 @@ int nt_bpf_loader_fd(const struct nt_bpf_loader *loader);
 NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data);
 bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters);
+uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid);
 NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data);
 void nt_bpf_loader_forget(struct nt_bpf_loader *loader, uint32_t pid);
 /*

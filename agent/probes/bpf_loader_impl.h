@@ -36,7 +36,7 @@ struct nt_bpf_loader {
 	void *data;
 	unsigned int polled;
 	uint64_t poll_end_ns; /* monotonic */
-	struct bpf_link *exits, *execs, *walk;
+	struct bpf_link *exits, *execs, *signals, *walk;
 	struct nt_bpf_loader_ended *ended; /* uthash, owned, oldest first */
 	bool has_own_links;
 	uint32_t cost_calls; /* in one batch */

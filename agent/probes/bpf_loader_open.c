@@ -84,9 +84,9 @@ static int find_trial(struct dl_phdr_info *info, size_t size, void *data)
 	return -1; /* only the main program is searched */
 }
 
-static int find_trial_place(struct nt_place *place)
+static int find_trial_site(struct nt_probe_site *site)
 {
-	return dl_iterate_phdr(find_trial, &place->offset) == 1 ? 0 : -ENOTSUP;
+	return dl_iterate_phdr(find_trial, &site->offset) == 1 ? 0 : -ENOTSUP;
 }
 
 static void check_trial(void *data, const struct nt_event_call *call, const uint8_t *id)
@@ -115,14 +115,14 @@ static int try_out(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
-	struct nt_place place = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	struct nt_probe_site site = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
 	bool seen = false;
 	int r;
 
-	r = find_trial_place(&place);
+	r = find_trial_site(&site);
 	if (r < 0)
 		return r;
-	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &place, 1, &link, &leave);
+	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &site, 1, &link, &leave);
 	if (r < 0)
 		return r;
 	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
@@ -151,17 +151,17 @@ static void *run_trial(void *data)
 static int try_own_links(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
-	struct nt_place place = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	struct nt_probe_site site = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
 	unsigned int seen = 0;
 	pthread_t thread;
 	int r;
 
 	if (loader->mode == NT_ATTACH_PERF)
 		return 0;
-	r = find_trial_place(&place);
+	r = find_trial_site(&site);
 	if (r < 0)
 		return r;
-	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", (uint32_t)getpid(), &place, 1,
+	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", (uint32_t)getpid(), &site, 1,
 				     &link);
 	if (r < 0)
 		return 0; /* before 6.6.x: no links per process */
@@ -237,29 +237,29 @@ static int measure_costs(struct nt_bpf_loader *loader)
 	const uint64_t words = 6ULL << 16;
 	const uint64_t counted = (uint64_t)(NT_COUNTER_LAUNCH + 1) << 49;
 	struct inner inner = {0};
-	struct nt_place place = {0};
+	struct nt_probe_site site = {0};
 	nt_auto(nt_link) struct nt_link *count = NULL;
 	nt_auto(nt_link) struct nt_link *entry = NULL;
 	nt_auto(nt_link) struct nt_link *pair = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
 	int r;
 
-	r = find_trial_place(&place);
+	r = find_trial_site(&site);
 	if (r < 0)
 		return r;
-	place.cookie = NT_BPF_LOADER_TRIAL_ROW | counted;
-	r = nt_bpf_loader_link_entry(loader, true, "/proc/self/exe", 0, &place, 1, &count);
+	site.cookie = NT_BPF_LOADER_TRIAL_ROW | counted;
+	r = nt_bpf_loader_link_entry(loader, true, "/proc/self/exe", 0, &site, 1, &count);
 	if (r < 0)
 		return r;
 	loader->costs.count_ns = time_trial(loader, &inner);
 	nt_link_free(nt_take(count));
-	place.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
-	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", 0, &place, 1, &entry);
+	site.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
+	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", 0, &site, 1, &entry);
 	if (r < 0)
 		return r;
 	loader->costs.entry_ns = time_trial(loader, &inner);
 	nt_link_free(nt_take(entry));
-	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &place, 1, &pair, &leave);
+	r = nt_bpf_loader_link_pair(loader, "/proc/self/exe", 0, &site, 1, &pair, &leave);
 	if (r < 0)
 		return r;
 	loader->costs.pair_ns = time_trial(loader, &inner);

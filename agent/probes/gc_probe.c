@@ -18,58 +18,58 @@ struct nt_gc_probe {
 };
 
 static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const char *name,
-		     uint64_t cookie, struct nt_place *ret_place, uint32_t *ret_places)
+		     uint64_t cookie, struct nt_probe_site *ret_site, uint32_t *ret_sites)
 {
-	struct nt_elf_mark mark[NT_GC_PROBE_PLACES];
-	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_GC_PROBE_PLACES);
+	struct nt_elf_mark mark[NT_GC_PROBE_SITES];
+	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_GC_PROBE_SITES);
 
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
 	for (int i = 0; i < n; i++)
-		ret_place[i] = (struct nt_place){
+		ret_site[i] = (struct nt_probe_site){
 			.offset = mark[i].offset, .cookie = cookie, .semaphore = mark[i].semaphore};
-	*ret_places = (uint32_t)n;
+	*ret_sites = (uint32_t)n;
 	return 0;
 }
 
 static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
-			 struct nt_gc_probe_places *places)
+			 struct nt_gc_probe_sites *sites)
 {
-	struct nt_elf_symbol symbol[NT_GC_PROBE_PLACES];
-	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_GC_PROBE_PLACES);
+	struct nt_elf_symbol symbol[NT_GC_PROBE_SITES];
+	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_GC_PROBE_SITES);
 
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
 	for (int i = 0; i < n; i++) {
 		if (symbol[i].return_insn == NT_INSN_REFUSED)
 			return -ENOTSUP;
-		/* At the place of the return probe: then a frame is no deeper than its entry. */
-		places->begin[i] =
-			(struct nt_place){.offset = symbol[i].return_offset, .cookie = cookie};
-		places->end[i] = places->begin[i];
+		/* At the site of the return probe: then a frame is no deeper than its entry. */
+		sites->begin[i] =
+			(struct nt_probe_site){.offset = symbol[i].return_offset, .cookie = cookie};
+		sites->end[i] = sites->begin[i];
 	}
-	places->begins = places->ends = (uint32_t)n;
-	places->at_return = 1;
+	sites->begins = sites->ends = (uint32_t)n;
+	sites->at_return = 1;
 	return 0;
 }
 
-static int find_row(struct nt_elf *elf, uint16_t row, struct nt_gc_probe_places *ret_places)
+static int find_row(struct nt_elf *elf, uint16_t row, struct nt_gc_probe_sites *ret_sites)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
 	uint64_t cookie = nt_probe_cookie(row);
 	int r;
 
-	*ret_places = (struct nt_gc_probe_places){.row = row};
+	*ret_sites = (struct nt_gc_probe_sites){.row = row};
 	if (!probe->mark)
-		return find_function(elf, probe, cookie, ret_places);
-	r = find_mark(elf, probe, probe->mark, cookie, ret_places->begin, &ret_places->begins);
+		return find_function(elf, probe, cookie, ret_sites);
+	r = find_mark(elf, probe, probe->mark, cookie, ret_sites->begin, &ret_sites->begins);
 	return r < 0 ? r
-		     : find_mark(elf, probe, probe->mark_end, cookie, ret_places->end,
-				 &ret_places->ends);
+		     : find_mark(elf, probe, probe->mark_end, cookie, ret_sites->end,
+				 &ret_sites->ends);
 }
 
 /* The first row that the file defines; else the most specific error. */
-static int find_places(struct nt_elf *elf, int library, struct nt_gc_probe_places *ret_places)
+static int find_sites(struct nt_elf *elf, int library, struct nt_gc_probe_sites *ret_sites)
 {
 	int result = -ENOENT;
 
@@ -84,7 +84,7 @@ static int find_places(struct nt_elf *elf, int library, struct nt_gc_probe_place
 			return r;
 		if (r == 0)
 			continue;
-		r = find_row(elf, row, ret_places);
+		r = find_row(elf, row, ret_sites);
 		if (r >= 0)
 			return 0;
 		if (result == -ENOENT)
@@ -93,34 +93,34 @@ static int find_places(struct nt_elf *elf, int library, struct nt_gc_probe_place
 	return result;
 }
 
-int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_places *ret_places)
+int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_sites *ret_sites)
 {
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-	struct nt_gc_probe_places places;
+	struct nt_gc_probe_sites sites;
 	int r;
 
 	r = nt_elf_open_fd(fd, NULL, &elf);
 	if (r < 0)
 		return r;
-	r = find_places(elf, library, &places);
+	r = find_sites(elf, library, &sites);
 	if (r < 0)
 		return r;
-	*ret_places = places;
+	*ret_sites = sites;
 	return 0;
 }
 
 int nt_gc_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
-		       const struct nt_gc_probe_places *places, struct nt_gc_probe **ret_probe)
+		       const struct nt_gc_probe_sites *sites, struct nt_gc_probe **ret_probe)
 {
 	nt_auto(nt_gc_probe) struct nt_gc_probe *probe = calloc(1, sizeof(*probe));
-	struct nt_gc_probe_places own = *places;
+	struct nt_gc_probe_sites own = *sites;
 	char path[PATH_BYTES];
 	int r;
 
 	if (!probe)
 		return -ENOMEM;
-	for (size_t i = 0; i < NT_GC_PROBE_PLACES; i++)
-		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)places->row);
+	for (size_t i = 0; i < NT_GC_PROBE_SITES; i++)
+		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)sites->row);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = nt_bpf_loader_link_gc_probe(loader, path, pid, own.begin, own.begins, own.end, own.ends,
 					own.at_return, &probe->begin, &probe->end);

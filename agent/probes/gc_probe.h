@@ -15,29 +15,29 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_GC_PROBE_PLACES = 8, /* copies of one function or mark; a row with more is not probed */
+	NT_GC_PROBE_SITES = 8, /* copies of one function or mark; a row with more is not probed */
 };
 
 struct nt_gc_probe;
 
-/* The places in a file where a row's time begins and ends. */
-struct nt_gc_probe_places {
+/* The sites in a file where a row's time begins and ends. */
+struct nt_gc_probe_sites {
 	uint32_t row, begins, ends, at_return;
-	struct nt_place begin[NT_GC_PROBE_PLACES], end[NT_GC_PROBE_PLACES];
+	struct nt_probe_site begin[NT_GC_PROBE_SITES], end[NT_GC_PROBE_SITES];
 };
 
 /*
  * Finds the first row of `library` that the open file defines. -ENOENT: none. Blocks while it reads
  * the file: for workers.
  */
-NT_MUST_CHECK int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_places *ret_places);
+NT_MUST_CHECK int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_sites *ret_sites);
 
 /*
- * Attaches to the given places; cookies are computed from the row. -ESTALE or -ESRCH: the process
+ * Attaches to the given sites; cookies are computed from the row. -ESTALE or -ESRCH: the process
  * has ended.
  */
 NT_MUST_CHECK int nt_gc_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
-				     const struct nt_gc_probe_places *places,
+				     const struct nt_gc_probe_sites *sites,
 				     struct nt_gc_probe **ret_probe);
 
 /* Detaches. Accepts NULL. */

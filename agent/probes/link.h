@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A link: one BPF program attached to many places of one file. It uses uprobe.multi if the kernel
- * has it, else a perf link per place. libbpf before 1.3 does not support the former, so the system
+ * A link: one BPF program attached to many sites of one file. It uses uprobe.multi if the kernel
+ * has it, else a perf link per site. libbpf before 1.3 does not support the former, so the system
  * call is made here.
  */
 #ifndef NT_AGENT_PROBES_LINK_H
@@ -21,8 +21,8 @@ enum {
 	NT_UPROBE_SESSION = 57,
 };
 
-/* A place in the file, with the cookie that the program receives there. */
-struct nt_place {
+/* An offset in the file, with the cookie that the program receives there. */
+struct nt_probe_site {
 	uint64_t offset, cookie;
 	uint64_t semaphore; /* file offset of the 16-bit USDT semaphore; 0: none */
 };
@@ -42,14 +42,14 @@ struct nt_link;
  * multi link covered only its first thread.) Breakpoints are in its memory, and in that of children
  * forked meanwhile.
  *
- * Attaches all places or none: one place that the kernel refuses fails the link. path may lead
+ * Attaches all sites or none: one site that the kernel refuses fails the link. path may lead
  * through /proc/self/fd. Negative errno as of bpf(2) or perf_event_open(2).
  */
 NT_MUST_CHECK int nt_link_new(const struct bpf_program *program, enum nt_link_kind kind,
-			      const char *path, uint32_t pid, const struct nt_place *place,
-			      size_t places, struct nt_link **ret_link);
+			      const char *path, uint32_t pid, const struct nt_probe_site *site,
+			      size_t sites, struct nt_link **ret_link);
 /*
- * Detaches. Accepts NULL. Takes 0.1 s per perf link; for a multi link the number of places does not
+ * Detaches. Accepts NULL. Takes 0.1 s per perf link; for a multi link the number of sites does not
  * matter.
  */
 void nt_link_free(struct nt_link *link);

@@ -54,20 +54,20 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 
 /* Adds the links of one kind. */
 static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-		    enum nt_probe_target_kind kind, bool stays, const struct nt_place *place,
-		    size_t places, struct nt_link_set *link_set)
+		    enum nt_probe_target_kind kind, bool stays, const struct nt_probe_site *site,
+		    size_t sites, struct nt_link_set *link_set)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
 	int r;
 
-	if (!places)
+	if (!sites)
 		return 0;
 	if (kind == NT_PROBE_TARGET_PAIR)
-		r = nt_bpf_loader_link_pair(loader, path, pid, place, places, &link, &leave);
+		r = nt_bpf_loader_link_pair(loader, path, pid, site, sites, &link, &leave);
 	else
-		r = nt_bpf_loader_link_entry(loader, kind == NT_PROBE_TARGET_COUNT, path, pid,
-					     place, places, &link);
+		r = nt_bpf_loader_link_entry(loader, kind == NT_PROBE_TARGET_COUNT, path, pid, site,
+					     sites, &link);
 	if (r < 0)
 		return r;
 	if (leave && !nt_link_set_add(link_set, leave, stays))
@@ -84,23 +84,23 @@ int nt_link_set_new(const struct nt_bpf_loader *loader, const char *path, uint32
 		    struct nt_link_set **ret_link_set)
 {
 	nt_auto(nt_link_set) struct nt_link_set *link_set = calloc(1, sizeof(*link_set));
-	nt_autofree struct nt_place *place = calloc(targets + 1, sizeof(*place));
+	nt_autofree struct nt_probe_site *site = calloc(targets + 1, sizeof(*site));
 
-	if (!link_set || !place)
+	if (!link_set || !site)
 		return -ENOMEM;
 	for (enum nt_probe_target_kind kind = 0; kind < NT_PROBE_TARGET_KINDS; kind++) {
-		size_t places = 0;
+		size_t sites = 0;
 		int r;
 
 		for (size_t i = 0; i < targets; i++) {
 			if (target[i].kind != kind)
 				continue;
-			place[places] = target[i].place;
+			site[sites] = target[i].site;
 			if (pid)
-				place[places].cookie |= NT_ROW_OWN;
-			places++;
+				site[sites].cookie |= NT_ROW_OWN;
+			sites++;
 		}
-		r = add_kind(loader, path, pid, kind, false, place, places, link_set);
+		r = add_kind(loader, path, pid, kind, false, site, sites, link_set);
 		if (r < 0)
 			return r;
 	}
@@ -122,27 +122,27 @@ int nt_probe_target_by_link(const void *left, const void *right)
 	return 0;
 }
 
-/* Bisects what the kernel refuses until the refused places are alone. place: room for all. */
+/* Bisects what the kernel refuses until the refused sites are alone. site: room for all. */
 static int add_alike(const struct nt_bpf_loader *loader, const char *path,
-		     const struct nt_probe_target *target, size_t targets, struct nt_place *place,
-		     bool *ret_refused, struct nt_link_set *link_set)
+		     const struct nt_probe_target *target, size_t targets,
+		     struct nt_probe_site *site, bool *ret_refused, struct nt_link_set *link_set)
 {
 	size_t half = targets / 2;
 	int r;
 
 	for (size_t i = 0; i < targets; i++)
-		place[i] = target[i].place;
-	r = add_kind(loader, path, 0, target->kind, target->stays, place, targets, link_set);
+		site[i] = target[i].site;
+	r = add_kind(loader, path, 0, target->kind, target->stays, site, targets, link_set);
 	if (r >= 0 || r == -ENOMEM || r == -EPERM || r == -EACCES || r == -EMFILE || r == -ENFILE)
 		return r;
 	if (targets == 1) {
 		*ret_refused = true;
 		return 0;
 	}
-	r = add_alike(loader, path, target, half, place, ret_refused, link_set);
+	r = add_alike(loader, path, target, half, site, ret_refused, link_set);
 	if (r < 0)
 		return r;
-	return add_alike(loader, path, target + half, targets - half, place, ret_refused + half,
+	return add_alike(loader, path, target + half, targets - half, site, ret_refused + half,
 			 link_set);
 }
 
@@ -151,10 +151,10 @@ int nt_link_set_attach(const struct nt_bpf_loader *loader, const char *path,
 		       struct nt_link_set **ret_link_set)
 {
 	nt_auto(nt_link_set) struct nt_link_set *link_set = calloc(1, sizeof(*link_set));
-	nt_autofree struct nt_place *place = calloc(targets + 1, sizeof(*place));
+	nt_autofree struct nt_probe_site *site = calloc(targets + 1, sizeof(*site));
 	size_t n;
 
-	if (!link_set || !place)
+	if (!link_set || !site)
 		return -ENOMEM;
 	memset(ret_refused, 0, targets * sizeof(*ret_refused));
 	for (size_t i = 0; i < targets; i += n) {
@@ -163,7 +163,7 @@ int nt_link_set_attach(const struct nt_bpf_loader *loader, const char *path,
 		for (n = 1; i + n < targets; n++)
 			if (nt_probe_target_by_link(&target[i], &target[i + n]) != 0)
 				break;
-		r = add_alike(loader, path, &target[i], n, place, &ret_refused[i], link_set);
+		r = add_alike(loader, path, &target[i], n, site, &ret_refused[i], link_set);
 		if (r < 0)
 			return r;
 	}

@@ -25,7 +25,7 @@ enum nt_probe_target_kind {
 
 /* A function of a file that can be probed. */
 struct nt_probe_target {
-	struct nt_place place;
+	struct nt_probe_site site;
 	uint64_t function; /* its start in the file: aliases share it */
 	uint16_t row;
 	enum nt_subject subject;

@@ -27,7 +27,7 @@ struct request {
 	uint64_t look_ns;
 	struct nt_link_set *link_set; /* owned */
 	struct nt_gc_probe *probe; /* owned; to be freed, like the link set */
-	struct nt_gc_probe_places *places; /* owned; or NULL */
+	struct nt_gc_probe_sites *sites; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
 	struct nt_probe_target target[];
@@ -55,7 +55,7 @@ static void request_free(struct request *request)
 	nt_link_set_free(request->link_set);
 	nt_gc_probe_free(request->probe);
 	nt_gc_probe_free(request->result.probe);
-	free(request->places);
+	free(request->sites);
 	nt_link_set_free(request->result.link_set);
 	free(request->result.refused);
 	nt_closep(&request->fd);
@@ -82,9 +82,9 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 
 	result->token = request->token;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
-	if (request->places)
+	if (request->sites)
 		result->r = nt_gc_probe_new_at(linker->loader, request->fd, request->pid,
-					       request->places, &result->probe);
+					       request->sites, &result->probe);
 	else if (result->refused)
 		result->r =
 			nt_link_set_attach(linker->loader, path, request->target, request->targets,
@@ -223,11 +223,11 @@ static int fill(struct request *request, const struct nt_linker_request *wanted)
 		if (!request->result.refused)
 			return -ENOMEM;
 	}
-	if (wanted->places) {
-		request->places = malloc(sizeof(*request->places));
-		if (!request->places)
+	if (wanted->sites) {
+		request->sites = malloc(sizeof(*request->sites));
+		if (!request->sites)
 			return -ENOMEM;
-		*request->places = *wanted->places;
+		*request->sites = *wanted->sites;
 	}
 	request->fd = fcntl(wanted->fd, F_DUPFD_CLOEXEC, 0);
 	return request->fd < 0 ? -errno : 0;

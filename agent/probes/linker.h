@@ -25,8 +25,8 @@ struct nt_linker_request {
 	bool halves; /* as nt_link_set_attach(); else all or none, as nt_link_set_new() */
 	const struct nt_probe_target *target; /* copied */
 	size_t targets;
-	/* copied; a GC probe is made at these places in place of a link set; or NULL */
-	const struct nt_gc_probe_places *places;
+	/* copied; a GC probe is made at these sites in place of a link set; or NULL */
+	const struct nt_gc_probe_sites *sites;
 	uint64_t look_ns; /* a look: freed after this time; 0: handed over */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The table of probed functions. A row holds all that the agent uses of a function: where it is
- * found, how it is attached, and the meaning of its argument words (bpf/event.h). Rows are written
- * once per architecture where the words differ. A library is added by adding rows.
+ * The table of probed functions. A row states where a function is found, how it is attached, and
+ * what its argument words mean (bpf/event.h). Rows are written once per architecture where the
+ * words differ. A library is added by adding rows.
  */
 #ifndef NT_AGENT_PROBES_PROBE_H
 #define NT_AGENT_PROBES_PROBE_H

@@ -72,7 +72,9 @@ int nt_symbols_read(int fd, const struct nt_elf_budget *budget, enum nt_library 
 		if (wanted->found[i].result == 0)
 			ret_symbols->row[ret_symbols->count++] = (struct nt_symbols_row){
 				.symbol = wanted->found[i].symbol, .row = wanted->row[i]};
-	return 0;
+	/* Only for a warning: a library too large to be searched again is attached all the same. */
+	r = nt_uncovered_calls_find(elf, library, &ret_symbols->uncovered);
+	return r == -EOVERFLOW ? 0 : r;
 }
 
 const struct nt_elf_symbol *nt_symbols_find(const struct nt_symbols *symbols, uint16_t row)

@@ -11,6 +11,7 @@
 
 #include "agent/elf/elf.h"
 #include "agent/probes/probe.h"
+#include "agent/probes/uncovered_call.h"
 
 enum {
 	NT_SYMBOLS_MAX = 512, /* rows; the table has fewer */
@@ -25,6 +26,7 @@ struct nt_symbols {
 	bool holds; /* has functions of a probed library: possibly linked statically */
 	bool passed_over; /* a symbol table exceeds the budget and was not searched */
 	uint16_t count;
+	struct nt_uncovered_calls uncovered;
 	struct nt_symbols_row row[NT_SYMBOLS_MAX]; /* in the order of the table */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Enrolment: obtains the key of this node from an aggregator, with a token of the agent's service
- * account. A thread retries until it has one, then asks hourly, in case the secret was rotated.
+ * account. A thread retries until it has one, then repeats the request hourly, in case the secret
+ * was rotated.
  */
 #ifndef NT_AGENT_PUBLISH_ENROLMENT_H
 #define NT_AGENT_PUBLISH_ENROLMENT_H

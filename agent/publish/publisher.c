@@ -19,8 +19,8 @@ struct sequence {
 };
 
 /* A complete message without its signature. */
-struct held {
-	struct held *next;
+struct unsigned_message {
+	struct unsigned_message *next;
 	enum nt_topic topic;
 	uint64_t real_ns;
 	size_t key_len, size;
@@ -32,7 +32,7 @@ struct nt_publisher {
 	const char *agent;
 	struct nt_signer *signer; /* borrowed; NULL: none */
 	bool awaits_key;
-	struct held *held, *held_last; /* owned, oldest first */
+	struct unsigned_message *held, *held_last; /* owned, oldest first */
 	uint64_t boot, boot_ns, real_ns;
 	struct sequence *sequences; /* uthash, owned */
 	struct sequence *oldest; /* list of the same, by last use */
@@ -56,9 +56,9 @@ int nt_publisher_new(struct nt_bus *bus, const char *agent, uint64_t boot,
 	return 0;
 }
 
-static struct held *take_held(struct nt_publisher *publisher)
+static struct unsigned_message *take_held(struct nt_publisher *publisher)
 {
-	struct held *held = publisher->held;
+	struct unsigned_message *held = publisher->held;
 
 	publisher->held = held->next;
 	publisher->stats.held_bytes -= sizeof(*held) + held->key_len + held->size;
@@ -160,8 +160,8 @@ static void send(struct nt_publisher *publisher, struct nt_bus_record *record)
 static void hold(struct nt_publisher *publisher, const struct nt_bus_record *record)
 {
 	const struct nt_buf *buf = &publisher->buf;
-	size_t bytes = sizeof(struct held) + record->key_len + buf->len;
-	struct held *held = malloc(bytes);
+	size_t bytes = sizeof(struct unsigned_message) + record->key_len + buf->len;
+	struct unsigned_message *held = malloc(bytes);
 
 	if (!held) {
 		publisher->stats.dropped_held++;
@@ -171,7 +171,7 @@ static void hold(struct nt_publisher *publisher, const struct nt_bus_record *rec
 		publisher->stats.dropped_held++;
 		free(take_held(publisher));
 	}
-	*held = (struct held){
+	*held = (struct unsigned_message){
 		.topic = record->topic,
 		.real_ns = record->real_ns,
 		.key_len = record->key_len,
@@ -190,7 +190,7 @@ static void hold(struct nt_publisher *publisher, const struct nt_bus_record *rec
 static void send_held(struct nt_publisher *publisher)
 {
 	while (publisher->held) {
-		nt_autofree struct held *held = take_held(publisher);
+		nt_autofree struct unsigned_message *held = take_held(publisher);
 		struct nt_bus_record record = {
 			.topic = held->topic,
 			.key = held->data,

@@ -16,7 +16,7 @@ enum {
 };
 
 /* A row: a metric and its number in the reading. */
-struct row {
+struct metric_row {
 	struct nt_metric metric;
 	size_t offset;
 };
@@ -93,7 +93,7 @@ struct row {
 #define ENROLMENT     "Requests for the key of this node, by result."
 #define UNSENT        "Messages that did not reach the bus."
 
-static const struct row rows[] = {
+static const struct metric_row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
 	COUNTER("events_dropped", "type=\"call\"", attach.dropped[NT_EVENT_CALL], DROPPED),
 	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
@@ -137,6 +137,8 @@ static const struct row rows[] = {
 		"attach."),
 	COUNTER("attach_failures", NULL, attach_failures,
 		"Library files that could not be attached."),
+	COUNTER("uncovered_calls", NULL, uncovered_calls,
+		"Communication calls of attached libraries that have no probe."),
 	COUNTER("interpreter_failures", NULL, interpreters.failed,
 		"Interpreters of ranks that could not be attached."),
 	COUNTER("spans_unmeasured", NULL, attach.unmeasured,

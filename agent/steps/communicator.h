@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "agent/identity/share.h"
+#include "agent/steps/call_order.h"
 #include "agent/steps/comm_layout.h"
 #include "agent/steps/p2p_timing.h"
 #include "agent/steps/sampler.h"
@@ -73,6 +74,7 @@ struct nt_communicator {
 	uint64_t calls, calls_reported; /* of numbered operations */
 	uint64_t calls_window; /* of any operation, since the last window */
 	uint64_t last_call_ns; /* entry of the last call of any operation */
+	struct nt_call_series series; /* of a library whose calls may return out of order */
 
 	struct nt_sampler sampler;
 	struct nt_p2p_timing peers; /* of its blocking sends and receives */

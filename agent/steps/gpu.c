@@ -34,7 +34,7 @@ struct account {
 	bool broken;
 };
 
-struct stream {
+struct gpu_stream {
 	uint64_t handle;
 	uint64_t entry_ns; /* of its last interval */
 };
@@ -46,7 +46,7 @@ struct nt_gpu {
 	uint64_t begin_ns; /* of the one after; 0: no step was added yet */
 	uint64_t delivered_ns; /* end of the last delivered step; 0: none */
 	uint64_t reported_ns; /* time of the last report */
-	struct stream stream[NT_GPU_STREAMS];
+	struct gpu_stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
 	struct nt_gpu_stats stats;
 };
@@ -130,7 +130,7 @@ static void run(struct nt_gpu *gpu, struct account *account, uint64_t start_ns, 
 
 static void see_stream(struct nt_gpu *gpu, uint64_t handle, uint64_t entry_ns)
 {
-	struct stream *stream = NULL, *oldest = &gpu->stream[0];
+	struct gpu_stream *stream = NULL, *oldest = &gpu->stream[0];
 
 	for (uint32_t i = 0; i < gpu->streams && !stream; i++) {
 		if (gpu->stream[i].handle == handle)
@@ -144,7 +144,7 @@ static void see_stream(struct nt_gpu *gpu, uint64_t handle, uint64_t entry_ns)
 		gpu->stats.streams_over_cap++;
 		stream = oldest;
 	}
-	*stream = (struct stream){handle, entry_ns};
+	*stream = (struct gpu_stream){handle, entry_ns};
 }
 
 void nt_gpu_lose(struct nt_gpu *gpu)

@@ -17,15 +17,15 @@ enum {
 	FIRST_CALLS = 4,
 };
 
-struct list {
+struct call_list {
 	struct nt_graph_call *call; /* owned */
 	uint32_t count, cap;
 	uint32_t made; /* by one launch: the sum of `times` */
 };
 
-struct held {
+struct held_graph {
 	uint64_t handle;
-	struct list list;
+	struct call_list list;
 	bool is_lost; /* out of memory for its table entry */
 	UT_hash_handle hh;
 };
@@ -33,29 +33,29 @@ struct held {
 struct capture {
 	uint64_t id; /* 0: free */
 	uint64_t into;
-	struct list list;
+	struct call_list list;
 };
 
-struct stream {
+struct captured_stream {
 	uint64_t handle;
 	uint64_t capture; /* id */
 	bool origin; /* on which it began, and ends */
 };
 
-struct event {
+struct captured_event {
 	uint64_t handle;
 	uint64_t capture; /* id; 0, or one that has ended: of none */
 };
 
 struct nt_graph {
 	struct nt_graph_stats *stats;
-	struct held *held; /* uthash, owned */
+	struct held_graph *held; /* uthash, owned */
 	uint32_t kept; /* calls in all lists */
 	uint64_t captures; /* so far */
 	struct capture capture[NT_GRAPH_STREAMS];
-	struct stream stream[NT_GRAPH_STREAMS]; /* oldest first */
+	struct captured_stream stream[NT_GRAPH_STREAMS]; /* oldest first */
 	uint32_t streams;
-	struct event event[NT_GRAPH_EVENTS]; /* one slot per hash: the newer takes it */
+	struct captured_event event[NT_GRAPH_EVENTS]; /* one slot per hash: the newer takes it */
 };
 
 int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
@@ -71,17 +71,17 @@ int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
 
 size_t nt_graph_bytes(const struct nt_graph *graph)
 {
-	return sizeof(*graph) + HASH_COUNT(graph->held) * sizeof(struct held) +
+	return sizeof(*graph) + HASH_COUNT(graph->held) * sizeof(struct held_graph) +
 	       graph->kept * sizeof(struct nt_graph_call);
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static void clear(struct nt_graph *graph, struct list *list)
+static void clear(struct nt_graph *graph, struct call_list *list)
 {
 	graph->kept -= list->count;
 	free(list->call);
-	*list = (struct list){0};
+	*list = (struct call_list){0};
 }
 
 static bool is_same(const struct nt_graph_call *a, const struct nt_graph_call *b)
@@ -91,7 +91,7 @@ static bool is_same(const struct nt_graph_call *a, const struct nt_graph_call *b
 	       a->type == b->type;
 }
 
-static bool make_room(struct nt_graph *graph, struct list *list)
+static bool make_room(struct nt_graph *graph, struct call_list *list)
 {
 	uint32_t cap = list->cap ? 2 * list->cap : FIRST_CALLS;
 	struct nt_graph_call *grown;
@@ -112,7 +112,7 @@ static bool make_room(struct nt_graph *graph, struct list *list)
 	return true;
 }
 
-static void append(struct nt_graph *graph, struct list *list, const struct nt_graph_call *call)
+static void append(struct nt_graph *graph, struct call_list *list, const struct nt_graph_call *call)
 {
 	uint32_t times = call->times, room = NT_GRAPH_CALLS - list->made;
 
@@ -135,7 +135,8 @@ static void append(struct nt_graph *graph, struct list *list, const struct nt_gr
 	graph->kept++;
 }
 
-static void append_all(struct nt_graph *graph, struct list *list, const struct list *other)
+static void append_all(struct nt_graph *graph, struct call_list *list,
+		       const struct call_list *other)
 {
 	/* By index: a list may be appended to itself, and move as it grows. */
 	for (uint32_t i = 0, count = other->count; i < count; i++) {
@@ -147,18 +148,18 @@ static void append_all(struct nt_graph *graph, struct list *list, const struct l
 
 /* ---- handles -------------------------------------------------------------------------------- */
 
-static struct held *find(const struct nt_graph *graph, uint64_t handle)
+static struct held_graph *find(const struct nt_graph *graph, uint64_t handle)
 {
-	struct held *held = NULL;
+	struct held_graph *held = NULL;
 
 	HASH_FIND(hh, graph->held, &handle, sizeof(handle), held);
 	return held;
 }
 
 /* NULL at the cap. */
-static struct held *take(struct nt_graph *graph, uint64_t handle)
+static struct held_graph *take(struct nt_graph *graph, uint64_t handle)
 {
-	struct held *held = find(graph, handle);
+	struct held_graph *held = find(graph, handle);
 
 	if (held)
 		return held;
@@ -180,7 +181,7 @@ static struct held *take(struct nt_graph *graph, uint64_t handle)
 
 void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
 {
-	struct held *held = find(graph, handle);
+	struct held_graph *held = find(graph, handle);
 
 	if (!held)
 		return;
@@ -201,8 +202,8 @@ void nt_graph_copy(struct nt_graph *graph, uint64_t to, uint64_t from)
 
 void nt_graph_add(struct nt_graph *graph, uint64_t to, uint64_t from)
 {
-	const struct held *source = find(graph, from);
-	struct held *target;
+	const struct held_graph *source = find(graph, from);
+	struct held_graph *target;
 
 	if (!source) {
 		nt_graph_drop(graph, to);
@@ -216,7 +217,7 @@ void nt_graph_add(struct nt_graph *graph, uint64_t to, uint64_t from)
 bool nt_graph_find(const struct nt_graph *graph, uint64_t handle,
 		   const struct nt_graph_call **ret_call, size_t *ret_calls)
 {
-	const struct held *held = find(graph, handle);
+	const struct held_graph *held = find(graph, handle);
 
 	if (!held)
 		return false;
@@ -227,7 +228,7 @@ bool nt_graph_find(const struct nt_graph *graph, uint64_t handle,
 
 /* ---- captures ------------------------------------------------------------------------------- */
 
-static struct stream *find_stream(struct nt_graph *graph, uint64_t handle)
+static struct captured_stream *find_stream(struct nt_graph *graph, uint64_t handle)
 {
 	for (uint32_t i = 0; i < graph->streams; i++) {
 		if (graph->stream[i].handle == handle)
@@ -269,7 +270,7 @@ void nt_graph_lose(struct nt_graph *graph)
 
 void nt_graph_free(struct nt_graph *graph)
 {
-	struct held *held, *next;
+	struct held_graph *held, *next;
 
 	if (!graph)
 		return;
@@ -293,12 +294,12 @@ static void add_stream(struct nt_graph *graph, uint64_t handle, uint64_t capture
 		free_capture(graph, graph->stream[0].capture);
 	}
 	graph->stream[graph->streams++] =
-		(struct stream){.handle = handle, .capture = capture, .origin = origin};
+		(struct captured_stream){.handle = handle, .capture = capture, .origin = origin};
 }
 
 void nt_graph_begin(struct nt_graph *graph, uint64_t stream, uint64_t into)
 {
-	const struct stream *old = find_stream(graph, stream);
+	const struct captured_stream *old = find_stream(graph, stream);
 	uint64_t id = ++graph->captures;
 
 	if (old)
@@ -315,9 +316,9 @@ void nt_graph_begin(struct nt_graph *graph, uint64_t stream, uint64_t into)
 
 void nt_graph_end(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 {
-	const struct stream *ended = find_stream(graph, stream);
+	const struct captured_stream *ended = find_stream(graph, stream);
 	struct capture *capture = ended ? find_capture(graph, ended->capture) : NULL;
-	struct held *held;
+	struct held_graph *held;
 
 	/* A capture that began before the agent attached: unknown contents. */
 	if (!capture || !ended->origin) {
@@ -329,7 +330,7 @@ void nt_graph_end(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 	held = handle ? take(graph, handle) : NULL;
 	if (held && !held->list.count) {
 		held->list = capture->list;
-		capture->list = (struct list){0};
+		capture->list = (struct call_list){0};
 	} else if (held) {
 		append_all(graph, &held->list, &capture->list);
 	}
@@ -345,15 +346,15 @@ bool nt_graph_captures(const struct nt_graph *graph, uint64_t stream)
 	return false;
 }
 
-static struct event *event_place(struct nt_graph *graph, uint64_t handle)
+static struct captured_event *event_place(struct nt_graph *graph, uint64_t handle)
 {
 	return &graph->event[nt_hash_mix(handle) % NT_GRAPH_EVENTS];
 }
 
 bool nt_graph_record(struct nt_graph *graph, uint64_t event, uint64_t stream)
 {
-	const struct stream *from = find_stream(graph, stream);
-	struct event *place = event_place(graph, event);
+	const struct captured_stream *from = find_stream(graph, stream);
+	struct captured_event *place = event_place(graph, event);
 
 	if (!from) {
 		if (place->handle == event)
@@ -362,13 +363,13 @@ bool nt_graph_record(struct nt_graph *graph, uint64_t event, uint64_t stream)
 	}
 	if (place->handle != event && find_capture(graph, place->capture))
 		graph->stats->events_over_cap++;
-	*place = (struct event){.handle = event, .capture = from->capture};
+	*place = (struct captured_event){.handle = event, .capture = from->capture};
 	return true;
 }
 
 bool nt_graph_wait(struct nt_graph *graph, uint64_t stream, uint64_t event)
 {
-	const struct event *place = event_place(graph, event);
+	const struct captured_event *place = event_place(graph, event);
 
 	if (nt_graph_captures(graph, stream))
 		return true;
@@ -380,7 +381,7 @@ bool nt_graph_wait(struct nt_graph *graph, uint64_t stream, uint64_t event)
 
 void nt_graph_call(struct nt_graph *graph, uint64_t stream, const struct nt_graph_call *call)
 {
-	const struct stream *to = find_stream(graph, stream);
+	const struct captured_stream *to = find_stream(graph, stream);
 	struct capture *capture = to ? find_capture(graph, to->capture) : NULL;
 
 	if (capture)
@@ -389,9 +390,9 @@ void nt_graph_call(struct nt_graph *graph, uint64_t stream, const struct nt_grap
 
 void nt_graph_nest(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 {
-	const struct stream *to = find_stream(graph, stream);
+	const struct captured_stream *to = find_stream(graph, stream);
 	struct capture *capture = to ? find_capture(graph, to->capture) : NULL;
-	const struct held *held = find(graph, handle);
+	const struct held_graph *held = find(graph, handle);
 
 	if (capture && held)
 		append_all(graph, &capture->list, &held->list);

@@ -72,7 +72,7 @@ struct nt_process {
 	struct nt_placement placement; /* as of its last window */
 	struct nt_tenant tenant; /* decided with its first window */
 	struct nt_held *held,
-		*held_last; /* held until it is decided; owned by agent/tracker/tracker_wait.c */
+		*held_last; /* held until it is decided; owned by agent/tracker/tracker_tenant.c */
 	uint64_t held_since_ns; /* boot time of the first of them */
 	size_t held_bytes;
 	uint32_t libraries; /* bits: 1 << enum nt_library */
@@ -115,6 +115,7 @@ struct nt_process {
 	uint64_t paused_ns; /* begin of the current or last pause */
 	uint64_t resumed_ns; /* completely observed since then; 0: from the start */
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
+	uint64_t ended_ns; /* boot time of its end; 0: it runs */
 	UT_hash_handle hh;
 };
 

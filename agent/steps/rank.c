@@ -133,12 +133,11 @@ static void add_step(struct nt_rank *rank, const struct nt_accounting_step *step
 }
 
 /* Step numbers are comparable between ranks if call numbers are. */
-static uint64_t step_epoch(const struct nt_rank *rank, const struct nt_communicator *anchor,
-			   const struct nt_step_info *info)
+static uint64_t step_epoch(const struct nt_ordered_call *anchor, const struct nt_step_info *info)
 {
-	uint64_t hash = nt_hash_u64(NT_HASH_SEED, anchor ? anchor->id : 0);
+	uint64_t hash = nt_hash_u64(NT_HASH_SEED, anchor->comm_id);
 
-	hash = nt_hash_u64(hash, anchor ? anchor->epoch : rank->process->pid);
+	hash = nt_hash_u64(hash, anchor->epoch);
 	hash = nt_hash_u64(hash, info->anchor_kind);
 	return nt_hash_mix(nt_hash_u64(hash, info->anchors));
 }
@@ -149,20 +148,9 @@ static bool is_blocking_library(const struct nt_communicator *comm)
 }
 
 /* All calls of the rank up to here are known: checks whether a step begins. */
-static void follow_steps(struct nt_rank *rank, const struct nt_communicator *comm,
-			 const struct nt_communicator_call *call, uint64_t launches)
+static void follow_steps(struct nt_rank *rank, const struct nt_ordered_call *call)
 {
-	struct nt_step_call step_call = {
-		.comm = comm->ordinal,
-		.comm_size = comm->size,
-		.op = call->op,
-		.bytes = call->bytes,
-		.type = call->type,
-		.entry_ns = call->entry_ns,
-		.ret_ns = is_blocking_library(comm) ? call->ret_ns : 0,
-		.launches = launches,
-	};
-	bool begins = nt_step_call(rank->step, &step_call);
+	bool begins = nt_step_call(rank->step, &call->call);
 	struct nt_step_info info;
 
 	nt_step_info(rank->step, &info);
@@ -176,9 +164,37 @@ static void follow_steps(struct nt_rank *rank, const struct nt_communicator *com
 	}
 	if (!begins)
 		return;
-	rank->step_epoch = step_epoch(rank, comm, &info);
+	rank->step_epoch = step_epoch(call, &info);
 	rank->step_before_ns = rank->work.end_ns ? rank->work.end_ns : rank->work.start_ns;
-	nt_accounting_boundary(&rank->work, call->entry_ns, launches, info.number);
+	nt_accounting_boundary(&rank->work, call->call.entry_ns, call->call.launches, info.number);
+}
+
+static void order_calls(struct nt_rank *rank, struct nt_communicator *comm,
+			const struct nt_communicator_call *call, uint64_t launches)
+{
+	const struct nt_ordered_call next = {
+		.call = {.comm = comm->ordinal,
+			 .comm_size = comm->size,
+			 .op = call->op,
+			 .bytes = call->bytes,
+			 .type = call->type,
+			 .entry_ns = call->entry_ns,
+			 .ret_ns = is_blocking_library(comm) ? call->ret_ns : 0,
+			 .launches = launches},
+		.number = call->number,
+		.comm_id = comm->id,
+		.epoch = comm->epoch,
+	};
+	struct nt_ordered_call due[NT_CALL_ORDER_DUE];
+	uint32_t n;
+
+	if (comm->key.library != NT_LIBRARY_GLOO || !call->number) {
+		follow_steps(rank, &next);
+		return;
+	}
+	n = nt_call_order_add(&rank->call_order, &comm->series, &next, due);
+	for (uint32_t i = 0; i < n; i++)
+		follow_steps(rank, &due[i]);
 }
 
 static bool take_gpu_steps(struct nt_rank *rank, uint64_t now_ns)
@@ -260,7 +276,7 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_communicator *comm,
 	if (!is_blocking_library(comm) && rank->order)
 		nt_stream_order_enqueue(rank->order, &rank->work, lane_of(comm, stream), stream,
 					call->entry_ns, launches);
-	follow_steps(rank, comm, call, launches);
+	order_calls(rank, comm, call, launches);
 	if (call->ret_ns && is_blocking_library(comm))
 		nt_accounting_comm(&rank->work, call->entry_ns, call->ret_ns);
 	return take_steps(rank, call->entry_ns);
@@ -318,6 +334,7 @@ void nt_rank_gap(struct nt_rank *rank)
 {
 	nt_accounting_reset(&rank->work);
 	nt_step_gap(rank->step);
+	nt_call_order_gap(&rank->call_order);
 	/* The order of streams is no longer known. */
 	nt_stream_order_free(rank->order);
 	rank->order = NULL;

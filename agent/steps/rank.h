@@ -12,6 +12,7 @@
 
 #include "agent/host/host.h"
 #include "agent/identity/identity.h"
+#include "agent/steps/call_order.h"
 #include "agent/steps/communicator.h"
 #include "agent/steps/gpu.h"
 #include "agent/steps/process.h"
@@ -48,6 +49,7 @@ struct nt_rank {
 	char name[NT_IDENTITY_NAME];
 
 	struct nt_step *step; /* owned */
+	struct nt_call_order call_order; /* of Gloo's calls */
 	struct nt_stream_order *order; /* owned; NULL until an asynchronous call */
 	struct nt_gpu *gpu; /* owned; NULL until a plugin reports a kernel */
 	struct nt_accounting work;

@@ -226,7 +226,7 @@ static bool begins_step(struct nt_step *step, uint16_t kind)
 }
 
 /* True if a recurring call outside the period justifies a search. */
-static bool asks_for_longer(const struct nt_step *step, const struct nt_step_kind *kind)
+static bool needs_longer(const struct nt_step *step, const struct nt_step_kind *kind)
 {
 	if (kind->foreign < 2 || step->calls < step->next_search)
 		return false;
@@ -259,7 +259,7 @@ static bool is_in_phase(const struct nt_step *step)
 }
 
 /*
- * The steps have changed, unless this is a phase: an evaluation repeats some of a step's calls and
+ * The steps have changed, unless this is a phase. An evaluation repeats some of a step's calls and
  * is followed by the same steps as before.
  */
 static bool is_over(const struct nt_step *step)
@@ -315,7 +315,7 @@ static bool follow(struct nt_step *step, uint16_t index, uint64_t entry_ns)
 		if (has_vanished(step)) {
 			nt_step_forget(step);
 			step->next_search = step->calls;
-		} else if (asks_for_longer(step, kind)) {
+		} else if (needs_longer(step, kind)) {
 			nt_step_search(step);
 		}
 		return false;

@@ -3,10 +3,10 @@
  * Step detection: the step of a training job is the period in the sequence of communication calls
  * of one rank. Nothing is configured, and the calls are the only input.
  *
- * A step begins at the entry of the call whose kind is the rarest within the period: a gradient
- * reduction, not one of a thousand tensor-parallel ones. Ranks that make the same calls thus agree
- * on it. Calls with little data (an occasionally averaged loss) and barriers are ignored, unless
- * there is nothing else.
+ * A step begins at the entry of the call whose kind is the rarest within the period. That is a
+ * gradient reduction, not one of a thousand tensor-parallel ones. Ranks that make the same calls
+ * thus agree on it. Calls with little data (an occasionally averaged loss) and barriers are
+ * ignored, unless there is nothing else.
  */
 #ifndef NT_AGENT_STEPS_STEP_H
 #define NT_AGENT_STEPS_STEP_H

@@ -24,12 +24,12 @@ struct bounds {
 	struct clock surely, possibly;
 };
 
-struct stream {
+struct ordered_stream {
 	uint64_t handle;
 	struct bounds after;
 };
 
-struct event {
+struct ordered_event {
 	uint64_t handle;
 	struct bounds after;
 	bool used;
@@ -41,9 +41,10 @@ struct lane {
 };
 
 struct nt_stream_order {
-	struct stream stream[NT_STREAM_ORDER_STREAMS];
+	struct ordered_stream stream[NT_STREAM_ORDER_STREAMS];
 	uint32_t streams;
-	struct event event[NT_STREAM_ORDER_EVENTS]; /* one slot per hash: the newer takes it */
+	struct ordered_event
+		event[NT_STREAM_ORDER_EVENTS]; /* one slot per hash: the newer takes it */
 	struct lane lane[NT_STREAM_ORDER_LANES];
 	uint32_t lanes;
 	bool last_lane_shared; /* it then proves nothing */
@@ -103,7 +104,7 @@ static struct bounds unknown(const struct nt_stream_order *order)
 }
 
 /* NULL if the table is full. A new stream is ordered after nothing. */
-static struct stream *find_stream(struct nt_stream_order *order, uint64_t handle)
+static struct ordered_stream *find_stream(struct nt_stream_order *order, uint64_t handle)
 {
 	for (uint32_t i = 0; i < order->streams; i++) {
 		if (order->stream[i].handle == handle)
@@ -113,25 +114,25 @@ static struct stream *find_stream(struct nt_stream_order *order, uint64_t handle
 		order->overflows++;
 		return NULL;
 	}
-	order->stream[order->streams] = (struct stream){.handle = handle};
+	order->stream[order->streams] = (struct ordered_stream){.handle = handle};
 	return &order->stream[order->streams++];
 }
 
 static struct bounds after_stream(struct nt_stream_order *order, uint64_t handle)
 {
-	const struct stream *stream = find_stream(order, handle);
+	const struct ordered_stream *stream = find_stream(order, handle);
 
 	return stream ? stream->after : unknown(order);
 }
 
-static struct event *event_place(struct nt_stream_order *order, uint64_t handle)
+static struct ordered_event *event_place(struct nt_stream_order *order, uint64_t handle)
 {
 	return &order->event[nt_hash_mix(handle) % NT_STREAM_ORDER_EVENTS];
 }
 
 static struct bounds after_event(struct nt_stream_order *order, uint64_t handle)
 {
-	const struct event *event = event_place(order, handle);
+	const struct ordered_event *event = event_place(order, handle);
 
 	return event->used && event->handle == handle ? event->after : unknown(order);
 }
@@ -154,7 +155,7 @@ static uint32_t find_lane(struct nt_stream_order *order, uint64_t key)
 
 void nt_stream_order_record(struct nt_stream_order *order, uint64_t event, uint64_t stream)
 {
-	*event_place(order, event) = (struct event){
+	*event_place(order, event) = (struct ordered_event){
 		.handle = event,
 		.after = after_stream(order, stream),
 		.used = true,
@@ -164,7 +165,7 @@ void nt_stream_order_record(struct nt_stream_order *order, uint64_t event, uint6
 void nt_stream_order_wait(struct nt_stream_order *order, uint64_t stream, uint64_t event)
 {
 	struct bounds after = after_event(order, event);
-	struct stream *s = find_stream(order, stream);
+	struct ordered_stream *s = find_stream(order, stream);
 
 	if (!s)
 		return;
@@ -192,7 +193,7 @@ static void prove(struct nt_stream_order *order, struct nt_accounting *work, uin
 }
 
 /* The stream continues after the call, and the call follows all before it in its lane. */
-static void chain(struct nt_stream_order *order, struct stream *stream, uint32_t index)
+static void chain(struct nt_stream_order *order, struct ordered_stream *stream, uint32_t index)
 {
 	struct lane *lane = &order->lane[index];
 	bool shared = order->last_lane_shared && index == NT_STREAM_ORDER_LANES - 1;
@@ -214,7 +215,7 @@ void nt_stream_order_enqueue(struct nt_stream_order *order, struct nt_accounting
 			     uint64_t lane_key, uint64_t stream, uint64_t entry_ns,
 			     uint64_t launches)
 {
-	struct stream *s = find_stream(order, stream);
+	struct ordered_stream *s = find_stream(order, stream);
 	uint32_t lane = find_lane(order, lane_key);
 
 	if (order->open && nt_stream_order_is_clear(order) &&

@@ -361,6 +361,14 @@ static void fill_counters(const struct nt_process_counters *counters, struct nt_
 	}
 }
 
+/* A process may have ended before its last window was sent and this was noticed. */
+static uint64_t ended_early_ns(const struct nt_rank *rank, uint64_t end_ns)
+{
+	const uint64_t ended_ns = rank->process->ended_ns;
+
+	return ended_ns && ended_ns < end_ns ? end_ns - ended_ns : 0;
+}
+
 int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *context,
 		    struct nt_window_message **ret_message)
 {
@@ -391,6 +399,9 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.finalized = context->ended && rank->process->finalized,
 		.exit_signal = context->ended ? exit_code & SIGNAL_BITS : 0,
 		.exit_status = context->ended ? exit_code >> STATUS_SHIFT : 0,
+		.ended_early_ns = context->ended ? ended_early_ns(rank, context->end_ns) : 0,
+		.ended_by_parent =
+			context->ended && rank->process->counters.ended & NT_ENDED_BY_PARENT,
 		.uses_gpu = nt_process_uses_gpu(rank->process),
 		.lost = context->lost,
 		.taken = context->taken,

@@ -62,8 +62,10 @@ static void end_candidate(struct nt_tracker *tracker, struct nt_tracker_candidat
 {
 	if (candidate->process && candidate->process->is_awaited)
 		nt_tracker_claim(tracker, candidate->process);
-	if (candidate->process)
+	if (candidate->process) {
+		candidate->process->ended_ns = ended ? boot_ns : 0;
 		nt_tracker_send_rest(tracker, candidate->process, boot_ns, ended);
+	}
 	free_candidate(tracker, candidate);
 }
 
@@ -134,7 +136,7 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
 		candidate->mpich = true;
 	if (candidate->process)
-		nt_tracker_know_libraries(candidate);
+		nt_tracker_set_libraries(candidate);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */

@@ -399,7 +399,7 @@ void nt_tracker_look(struct nt_tracker *tracker)
 }
 
 /* Prefers communication calls to synchronising ones, and of two the older. */
-static bool tells_more(const struct nt_rank *rank, bool synchronising, uint64_t since_ns)
+static bool adds_information(const struct nt_rank *rank, bool synchronising, uint64_t since_ns)
 {
 	if (!rank->inside.in_call)
 		return true;
@@ -438,7 +438,7 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 		rank = rank_of(tracker, process, nt_process_thread(process, tid), comm);
 	else
 		rank = rank_of_thread(process, nt_process_thread(process, tid));
-	if (!rank || !tells_more(rank, synchronising, inside->entry_ns))
+	if (!rank || !adds_information(rank, synchronising, inside->entry_ns))
 		return;
 	/* A rank that already hung at attach has made no call yet. */
 	if (!rank->window_ns)

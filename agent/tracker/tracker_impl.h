@@ -44,12 +44,12 @@ struct nt_tracker_orphan {
 /* Held events of one owner's processes. */
 struct nt_tracker_group {
 	struct nt_owner owner;
-	uint32_t count, waits; /* events, and processes */
+	uint32_t count, processes; /* numbers of held events and of processes */
 	UT_hash_handle hh;
 };
 
 /* Held events of one process. */
-struct nt_tracker_wait {
+struct nt_tracker_held {
 	uint32_t pid;
 	struct nt_tracker_group *group;
 	bool has_owner; /* the group is its owner's */
@@ -69,7 +69,7 @@ struct nt_tracker_stranger {
 struct nt_tracker_orphans {
 	struct nt_tracker_orphan *orphan; /* NT_TRACKER_ORPHANS, owned */
 	uint32_t count, free, used; /* free: head of the free list; used: all beyond are unused */
-	struct nt_tracker_wait *waits; /* uthash by pid, owned */
+	struct nt_tracker_held *processes; /* uthash by pid, owned */
 	struct nt_tracker_group *groups; /* uthash by owner, owned */
 	struct nt_share share; /* counts losses; its slots are not used */
 	struct nt_tracker_stranger stranger[NT_TRACKER_STRANGERS]; /* hashed */
@@ -131,7 +131,7 @@ struct nt_tracker_key *nt_tracker_fix_key(struct nt_tracker *tracker, struct nt_
 uint64_t nt_tracker_watermark(const struct nt_tracker_key *key, uint64_t now_ns);
 
 /*
- * agent/tracker/tracker_wait.c: looks up the placement again, and decides the tenant if that is
+ * agent/tracker/tracker_tenant.c: looks up the placement again, and decides the tenant if that is
  * known, or must be. True: it is decided.
  */
 bool nt_tracker_settle(struct nt_tracker *tracker, struct nt_process *process, bool must);
@@ -157,7 +157,7 @@ void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *c
 		      bool called);
 void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *process);
 /* Copies the candidate's libraries to its process, which must exist. */
-void nt_tracker_know_libraries(const struct nt_tracker_candidate *candidate);
+void nt_tracker_set_libraries(const struct nt_tracker_candidate *candidate);
 /* Sends the open windows of its ranks. ended: these are their last windows. */
 void nt_tracker_send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
 			  bool ended);
@@ -178,7 +178,7 @@ struct nt_process *nt_tracker_process(const struct nt_tracker *tracker, uint32_t
 
 /*
  * agent/tracker/tracker_orphan.c: holds an event of an unknown process, or counts it as foreign.
- * Tells whether any of a pid are held. Gives a process its held events, in order.
+ * Returns whether any of a pid are held. Passes the held events to a process, in order.
  */
 void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *call,
 		     const uint8_t *id);

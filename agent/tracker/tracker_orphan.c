@@ -20,7 +20,7 @@ enum {
 	FLOOR = 16, /* slots guaranteed to an owner while there are some */
 	ANYBODY = 2, /* owner of processes whose owner was not read */
 	GONE = 3,
-	WAITS = 2048, /* processes with held or dropped events */
+	MAX_PROCESSES = 2048, /* processes with held or dropped events */
 };
 
 int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans)
@@ -33,42 +33,42 @@ int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans)
 	return 0;
 }
 
-static void free_events(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
+static void free_events(struct nt_tracker_orphans *orphans, struct nt_tracker_held *held)
 {
-	if (!wait->count)
+	if (!held->count)
 		return;
-	orphans->orphan[wait->last].next = orphans->free;
-	orphans->free = wait->first;
-	orphans->count -= wait->count;
-	wait->group->count -= wait->count;
-	wait->count = 0;
+	orphans->orphan[held->last].next = orphans->free;
+	orphans->free = held->first;
+	orphans->count -= held->count;
+	held->group->count -= held->count;
+	held->count = 0;
 }
 
-static void leave_group(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
+static void leave_group(struct nt_tracker_orphans *orphans, struct nt_tracker_held *held)
 {
-	struct nt_tracker_group *group = wait->group;
+	struct nt_tracker_group *group = held->group;
 
-	group->count -= wait->count;
-	if (--group->waits > 0)
+	group->count -= held->count;
+	if (--group->processes > 0)
 		return;
 	HASH_DEL(orphans->groups, group);
 	free(group);
 }
 
-static void free_wait(struct nt_tracker_orphans *orphans, struct nt_tracker_wait *wait)
+static void free_held(struct nt_tracker_orphans *orphans, struct nt_tracker_held *held)
 {
-	free_events(orphans, wait);
-	leave_group(orphans, wait);
-	HASH_DEL(orphans->waits, wait);
-	free(wait);
+	free_events(orphans, held);
+	leave_group(orphans, held);
+	HASH_DEL(orphans->processes, held);
+	free(held);
 }
 
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans)
 {
-	struct nt_tracker_wait *wait, *next;
+	struct nt_tracker_held *held, *next;
 
-	HASH_ITER(hh, orphans->waits, wait, next)
-	free_wait(orphans, wait);
+	HASH_ITER(hh, orphans->processes, held, next)
+	free_held(orphans, held);
 	nt_share_release(&orphans->share);
 	free(orphans->orphan);
 }
@@ -80,12 +80,12 @@ static struct nt_tracker_stranger *stranger_place(struct nt_tracker_orphans *orp
 
 /* ---- held processes ------------------------------------------------------------------------- */
 
-static struct nt_tracker_wait *find_wait(const struct nt_tracker_orphans *orphans, uint32_t pid)
+static struct nt_tracker_held *find_held(const struct nt_tracker_orphans *orphans, uint32_t pid)
 {
-	struct nt_tracker_wait *wait = NULL;
+	struct nt_tracker_held *held = NULL;
 
-	HASH_FIND(hh, orphans->waits, &pid, sizeof(pid), wait);
-	return wait;
+	HASH_FIND(hh, orphans->processes, &pid, sizeof(pid), held);
+	return held;
 }
 
 static struct nt_tracker_group *take_group(struct nt_tracker_orphans *orphans,
@@ -105,46 +105,46 @@ static struct nt_tracker_group *take_group(struct nt_tracker_orphans *orphans,
 }
 
 /* Reads the owner of the process, which is worth the cost when slots are short. */
-static void find_owner(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
+static void find_owner(struct nt_tracker *tracker, struct nt_tracker_held *held)
 {
 	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_owner owner = {.id = nt_hash_mix(wait->pid) | 1, .name = "unknown"};
+	struct nt_owner owner = {.id = nt_hash_mix(held->pid) | 1, .name = "unknown"};
 	struct nt_tracker_group *group;
 
-	wait->has_owner = true;
+	held->has_owner = true;
 	/* The owner of a process that is gone cannot be determined. */
-	if (source->owner && source->owner(source->data, wait->pid, &owner) < 0)
+	if (source->owner && source->owner(source->data, held->pid, &owner) < 0)
 		owner = (struct nt_owner){.id = GONE, .name = "unknown"};
 	group = take_group(&tracker->orphans, &owner);
-	if (!group || group == wait->group)
+	if (!group || group == held->group)
 		return; /* it stays in the group without an owner */
-	leave_group(&tracker->orphans, wait);
-	wait->group = group;
-	group->waits++;
-	group->count += wait->count;
+	leave_group(&tracker->orphans, held);
+	held->group = group;
+	group->processes++;
+	group->count += held->count;
 }
 
-static struct nt_tracker_wait *take_wait(struct nt_tracker *tracker, uint32_t pid)
+static struct nt_tracker_held *take_held(struct nt_tracker *tracker, uint32_t pid)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
-	struct nt_tracker_wait *wait = find_wait(orphans, pid);
+	struct nt_tracker_held *held = find_held(orphans, pid);
 	static const struct nt_owner anybody = {.id = ANYBODY, .name = "unknown"};
 	struct nt_tracker_group *group;
 
-	if (wait || HASH_COUNT(orphans->waits) >= WAITS)
-		return wait;
-	wait = calloc(1, sizeof(*wait));
-	group = wait ? take_group(orphans, &anybody) : NULL;
+	if (held || HASH_COUNT(orphans->processes) >= MAX_PROCESSES)
+		return held;
+	held = calloc(1, sizeof(*held));
+	group = held ? take_group(orphans, &anybody) : NULL;
 	if (!group) {
 		tracker->stats.no_memory++;
-		free(wait);
+		free(held);
 		return NULL;
 	}
-	wait->pid = pid;
-	wait->group = group;
-	group->waits++;
-	HASH_ADD(hh, orphans->waits, pid, sizeof(wait->pid), wait);
-	return wait;
+	held->pid = pid;
+	held->group = group;
+	group->processes++;
+	HASH_ADD(hh, orphans->processes, pid, sizeof(held->pid), held);
+	return held;
 }
 
 static bool has_room(const struct nt_tracker_orphans *orphans, const struct nt_tracker_group *group)
@@ -162,21 +162,21 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
 	const struct nt_tracker_stranger *stranger = stranger_place(orphans, call->h.pid);
 	struct nt_tracker_orphan *orphan;
-	struct nt_tracker_wait *wait;
+	struct nt_tracker_held *held;
 	uint32_t at;
 
 	if (stranger->pid == call->h.pid && call->h.entry_ns < stranger->until_ns) {
 		tracker->stats.foreign_events++;
 		return;
 	}
-	wait = take_wait(tracker, call->h.pid);
-	if (wait && !wait->has_owner && orphans->count >= FREELY)
-		find_owner(tracker, wait);
-	if (!wait || !has_room(orphans, wait->group)) {
+	held = take_held(tracker, call->h.pid);
+	if (held && !held->has_owner && orphans->count >= FREELY)
+		find_owner(tracker, held);
+	if (!held || !has_room(orphans, held->group)) {
 		tracker->stats.orphans_over_cap++;
-		nt_share_miss(&orphans->share, wait ? &wait->group->owner : NULL, 1);
-		if (wait)
-			wait->over_cap++;
+		nt_share_miss(&orphans->share, held ? &held->group->owner : NULL, 1);
+		if (held)
+			held->over_cap++;
 		return;
 	}
 	/* Unused slots take no memory. */
@@ -185,12 +185,12 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 	if (at == orphans->free)
 		orphans->free = orphan->next;
 	orphans->count++;
-	wait->group->count++;
-	if (wait->count++)
-		orphans->orphan[wait->last].next = at;
+	held->group->count++;
+	if (held->count++)
+		orphans->orphan[held->last].next = at;
 	else
-		wait->first = at;
-	wait->last = at;
+		held->first = at;
+	held->last = at;
 	orphan->next = NONE;
 	orphan->call = *call;
 	orphan->has_id = id != NULL;
@@ -200,28 +200,28 @@ void nt_tracker_keep(struct nt_tracker *tracker, const struct nt_event_call *cal
 
 bool nt_tracker_keeps(const struct nt_tracker *tracker, uint32_t pid)
 {
-	return find_wait(&tracker->orphans, pid) != NULL;
+	return find_held(&tracker->orphans, pid) != NULL;
 }
 
 void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
-	struct nt_tracker_wait *wait = find_wait(orphans, process->pid);
+	struct nt_tracker_held *held = find_held(orphans, process->pid);
 
 	process->is_awaited = false;
-	if (!wait)
+	if (!held)
 		return;
 	nt_tracker_called(tracker, process);
-	for (uint32_t i = 0, at = wait->first; i < wait->count; i++) {
+	for (uint32_t i = 0, at = held->first; i < held->count; i++) {
 		const struct nt_tracker_orphan *orphan = &orphans->orphan[at];
 
 		nt_tracker_give(tracker, process, &orphan->call,
 				orphan->has_id ? orphan->id : NULL);
 		at = orphan->next;
 	}
-	if (wait->over_cap)
-		nt_tracker_lose(tracker, process, wait->over_cap);
-	free_wait(orphans, wait);
+	if (held->over_cap)
+		nt_tracker_lose(tracker, process, held->over_cap);
+	free_held(orphans, held);
 }
 
 /* ---- scans ---------------------------------------------------------------------------------- */
@@ -230,9 +230,9 @@ void nt_tracker_discovering(struct nt_tracker *tracker)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
 
-	for (struct nt_tracker_wait *wait = orphans->waits; wait; wait = wait->hh.next) {
-		wait->judged = wait->count;
-		wait->is_judged = true;
+	for (struct nt_tracker_held *held = orphans->processes; held; held = held->hh.next) {
+		held->judged = held->count;
+		held->is_judged = true;
 	}
 }
 
@@ -247,63 +247,63 @@ size_t nt_tracker_unknown(const struct nt_tracker *tracker, uint32_t *ret_pid, s
 {
 	size_t n = 0;
 
-	for (const struct nt_tracker_wait *wait = tracker->orphans.waits; wait && n < max;
-	     wait = wait->hh.next) {
+	for (const struct nt_tracker_held *held = tracker->orphans.processes; held && n < max;
+	     held = held->hh.next) {
 		struct nt_tracker_candidate *candidate = NULL;
 
-		HASH_FIND(hh, tracker->candidates, &wait->pid, sizeof(wait->pid), candidate);
-		if (wait->is_judged && !candidate && !is_awaited(tracker, wait->pid))
-			ret_pid[n++] = wait->pid;
+		HASH_FIND(hh, tracker->candidates, &held->pid, sizeof(held->pid), candidate);
+		if (held->is_judged && !candidate && !is_awaited(tracker, held->pid))
+			ret_pid[n++] = held->pid;
 	}
 	return n;
 }
 
 /* Its first events are foreign. Later ones may be another process's. */
-static void judge_wait(struct nt_tracker *tracker, struct nt_tracker_wait *wait)
+static void judge_held(struct nt_tracker *tracker, struct nt_tracker_held *held)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
-	uint32_t last = wait->first;
+	uint32_t last = held->first;
 
-	tracker->stats.foreign_events += wait->judged;
-	for (uint32_t i = 1; i < wait->judged; i++)
+	tracker->stats.foreign_events += held->judged;
+	for (uint32_t i = 1; i < held->judged; i++)
 		last = orphans->orphan[last].next;
-	if (wait->judged)
-		*stranger_place(orphans, wait->pid) = (struct nt_tracker_stranger){
-			.pid = wait->pid,
+	if (held->judged)
+		*stranger_place(orphans, held->pid) = (struct nt_tracker_stranger){
+			.pid = held->pid,
 			.until_ns = orphans->orphan[last].call.h.entry_ns + STRANGER_NS,
 		};
-	if (wait->judged == wait->count) {
-		free_wait(orphans, wait);
+	if (held->judged == held->count) {
+		free_held(orphans, held);
 		return;
 	}
-	if (wait->judged) {
+	if (held->judged) {
 		uint32_t rest = orphans->orphan[last].next;
 
 		orphans->orphan[last].next = orphans->free;
-		orphans->free = wait->first;
-		wait->first = rest;
-		wait->count -= wait->judged;
-		orphans->count -= wait->judged;
-		wait->group->count -= wait->judged;
+		orphans->free = held->first;
+		held->first = rest;
+		held->count -= held->judged;
+		orphans->count -= held->judged;
+		held->group->count -= held->judged;
 	}
-	wait->judged = 0;
+	held->judged = 0;
 }
 
 void nt_tracker_discovered(struct nt_tracker *tracker, bool complete)
 {
 	struct nt_tracker_orphans *orphans = &tracker->orphans;
-	struct nt_tracker_wait *wait, *next;
+	struct nt_tracker_held *held, *next;
 
-	HASH_ITER(hh, orphans->waits, wait, next)
+	HASH_ITER(hh, orphans->processes, held, next)
 	{
-		struct nt_process *process = nt_tracker_process(tracker, wait->pid);
+		struct nt_process *process = nt_tracker_process(tracker, held->pid);
 
 		if (process) {
 			nt_tracker_claim(tracker, process);
 			if (tracker->options.sink.claimed)
 				tracker->options.sink.claimed(tracker->options.sink.data);
-		} else if (complete && wait->is_judged && !is_awaited(tracker, wait->pid)) {
-			judge_wait(tracker, wait);
+		} else if (complete && held->is_judged && !is_awaited(tracker, held->pid)) {
+			judge_held(tracker, held);
 		}
 	}
 }

@@ -99,7 +99,7 @@ void nt_tracker_give_up(struct nt_tracker *tracker, struct nt_process *process)
 	candidate->refused_for_ns = GIVEN_UP_NS;
 }
 
-void nt_tracker_know_libraries(const struct nt_tracker_candidate *candidate)
+void nt_tracker_set_libraries(const struct nt_tracker_candidate *candidate)
 {
 	struct nt_process *process = candidate->process;
 
@@ -137,7 +137,7 @@ void nt_tracker_watch(struct nt_tracker *tracker, struct nt_tracker_candidate *c
 	candidate->process = process;
 	describe(tracker, process);
 	process->late = candidate->late;
-	nt_tracker_know_libraries(candidate);
+	nt_tracker_set_libraries(candidate);
 	HASH_ADD(hh, tracker->processes, pid, sizeof(process->pid), process);
 }
 

@@ -14,14 +14,14 @@ enum {
 };
 
 /* One row of /slow-ranks: a culprit of an open incident. */
-struct row {
+struct slow_rank_row {
 	const struct nt_snapshot_job *job;
 	const struct nt_wire_incident *incident;
 	size_t culprit;
 };
 
-struct rows {
-	struct row *row;
+struct slow_rank_rows {
+	struct slow_rank_row *row;
 	size_t count, cap;
 };
 
@@ -37,11 +37,11 @@ static bool is_slow(const struct nt_wire_incident *incident, const struct nt_api
 	       incident->since_real_ns >= query->since_ns;
 }
 
-static int add_row(struct rows *rows, const struct row *more)
+static int add_row(struct slow_rank_rows *rows, const struct slow_rank_row *more)
 {
 	if (rows->count == rows->cap) {
 		size_t cap = rows->cap ? 2 * rows->cap : 64;
-		struct row *row = reallocarray(rows->row, cap, sizeof(*row));
+		struct slow_rank_row *row = reallocarray(rows->row, cap, sizeof(*row));
 
 		if (!row)
 			return -ENOMEM;
@@ -52,16 +52,16 @@ static int add_row(struct rows *rows, const struct row *more)
 	return 0;
 }
 
-static void release_rows(struct rows *rows)
+static void release_rows(struct slow_rank_rows *rows)
 {
 	free(rows->row);
 }
 
-static int add_culprits(struct rows *rows, const struct nt_snapshot_job *job,
+static int add_culprits(struct slow_rank_rows *rows, const struct nt_snapshot_job *job,
 			const struct nt_wire_incident *incident)
 {
 	for (size_t i = 0; i < incident->culprits; i++) {
-		const struct row row = {job, incident, i};
+		const struct slow_rank_row row = {job, incident, i};
 
 		if (nt_json_culprit_accuses(&incident->culprit[i]) && add_row(rows, &row) < 0)
 			return -ENOMEM;
@@ -70,7 +70,7 @@ static int add_culprits(struct rows *rows, const struct nt_snapshot_job *job,
 }
 
 static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
-		   struct rows *rows)
+		   struct slow_rank_rows *rows)
 {
 	for (size_t i = 0; i < snapshot->jobs; i++) {
 		const struct nt_snapshot_job *job = snapshot->job[i];
@@ -108,7 +108,7 @@ static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *sn
 /* Incidents of other aggregators are only in the store. The rows borrow the page. */
 static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
 			  const struct nt_api_query *query, struct nt_store_page *page,
-			  struct rows *rows)
+			  struct slow_rank_rows *rows)
 {
 	const struct nt_snapshot_job *job =
 		query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
@@ -139,7 +139,7 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 }
 
 /* A cursor holds a position in the order, so paging continues if its row has disappeared. */
-struct place {
+struct slow_rank_cursor {
 	uint64_t slowdown_bits;
 	char id[NT_STORE_MAX_NAME];
 	size_t culprit;
@@ -169,7 +169,7 @@ static int compare_places(uint64_t bits, const char *id, size_t culprit, uint64_
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct row *one = a, *other = b;
+	const struct slow_rank_row *one = a, *other = b;
 
 	return compare_places(slowdown_bits(one->incident->slowdown), one->incident->id,
 			      one->culprit, slowdown_bits(other->incident->slowdown),
@@ -177,13 +177,13 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* "s<slowdown>-<culprit>-<incident>" */
-static void format_place(const struct row *row, char *text, size_t size)
+static void format_place(const struct slow_rank_row *row, char *text, size_t size)
 {
 	(void)snprintf(text, size, "s%" PRIx64 "-%zx-%s", slowdown_bits(row->incident->slowdown),
 		       row->culprit, row->incident->id);
 }
 
-static int parse_place(const char *text, struct place *ret_place)
+static int parse_cursor(const char *text, struct slow_rank_cursor *ret_cursor)
 {
 	const char *dash = strchr(text, '-');
 	const char *second = dash ? strchr(dash + 1, '-') : NULL;
@@ -193,22 +193,22 @@ static int parse_place(const char *text, struct place *ret_place)
 	if (text[0] != 's' || !second)
 		return -EINVAL;
 	if (nt_parse_hex(text + 1, (size_t)(dash - text) - 1, UINT64_MAX,
-			 &ret_place->slowdown_bits) < 0 ||
+			 &ret_cursor->slowdown_bits) < 0 ||
 	    nt_parse_hex(dash + 1, (size_t)(second - dash) - 1, SIZE_MAX, &culprit) < 0)
 		return -EINVAL;
-	ret_place->culprit = culprit;
-	n = snprintf(ret_place->id, sizeof(ret_place->id), "%s", second + 1);
-	return n > 0 && (size_t)n < sizeof(ret_place->id) ? 0 : -EINVAL;
+	ret_cursor->culprit = culprit;
+	n = snprintf(ret_cursor->id, sizeof(ret_cursor->id), "%s", second + 1);
+	return n > 0 && (size_t)n < sizeof(ret_cursor->id) ? 0 : -EINVAL;
 }
 
-static size_t first_after(const struct rows *rows, const struct place *place)
+static size_t first_after(const struct slow_rank_rows *rows, const struct slow_rank_cursor *cursor)
 {
 	size_t i = 0;
 
 	while (i < rows->count &&
 	       compare_places(slowdown_bits(rows->row[i].incident->slowdown),
-			      rows->row[i].incident->id, rows->row[i].culprit, place->slowdown_bits,
-			      place->id, place->culprit) <= 0)
+			      rows->row[i].incident->id, rows->row[i].culprit,
+			      cursor->slowdown_bits, cursor->id, cursor->culprit) <= 0)
 		i++;
 	return i;
 }
@@ -221,7 +221,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Whether the rank is observed; otherwise the finding may have ended since. */
-static bool is_observed(const struct row *row)
+static bool is_observed(const struct slow_rank_row *row)
 {
 	const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
 	const struct nt_snapshot_rank wanted = {.rank = culprit->rank}, *rank = NULL;
@@ -233,7 +233,7 @@ static bool is_observed(const struct row *row)
 	return !rank || !rank->silent;
 }
 
-static json_t *row_json(const struct row *row)
+static json_t *row_json(const struct slow_rank_row *row)
 {
 	nt_autojson json_t *object =
 		nt_json_slow_rank(row->incident, &row->incident->culprit[row->culprit]);
@@ -243,7 +243,7 @@ static json_t *row_json(const struct row *row)
 	return nt_take(object);
 }
 
-static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, size_t first,
+static int reply_rows(struct nt_httpd_reply *reply, const struct slow_rank_rows *rows, size_t first,
 		      size_t limit)
 {
 	nt_autojson json_t *items = json_array();
@@ -251,7 +251,7 @@ static int reply_rows(struct nt_httpd_reply *reply, const struct rows *rows, siz
 	size_t i, numbers = 0;
 
 	for (i = first; i < rows->count && i - first < limit && numbers < PAGE_NUMBERS; i++) {
-		const struct row *row = &rows->row[i];
+		const struct slow_rank_row *row = &rows->row[i];
 		const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
 
 		numbers += culprit->peer_count + culprit->rank_count;
@@ -269,17 +269,17 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 	const struct nt_api *api = data;
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
-	__attribute__((cleanup(release_rows))) struct rows rows = {0};
+	__attribute__((cleanup(release_rows))) struct slow_rank_rows rows = {0};
 	nt_autopage struct nt_store_page page = {0};
 	struct nt_api_query query;
-	struct place place;
+	struct slow_rank_cursor cursor;
 	size_t first = 0;
 	int r;
 
 	r = nt_api_query_read(request, "firing", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor && parse_place(query.cursor, &place) < 0)
+	if (query.cursor && parse_cursor(query.cursor, &cursor) < 0)
 		return nt_api_bad_cursor(request, reply);
 	if (snapshot) {
 		r = collect(snapshot, &query, &rows);
@@ -291,7 +291,7 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 	if (rows.count)
 		qsort(rows.row, rows.count, sizeof(*rows.row), compare_rows);
 	if (query.cursor)
-		first = first_after(&rows, &place);
+		first = first_after(&rows, &cursor);
 	return reply_rows(reply, &rows, first, query.limit);
 }
 
@@ -416,7 +416,7 @@ int nt_api_incident(void *data, const struct nt_httpd_request *request,
 	r = api->options.store ? nt_store_get(api->options.store, id, &stored) : -ENOENT;
 	if (r == -ENOENT)
 		return nt_httpd_problem(reply, request, 404, "no_such_incident",
-					"there is no incident of this id, or no longer");
+					"no incident has this id; it may have been deleted");
 	if (r < 0)
 		return r;
 	return reply_incident(reply, &stored->incident);

@@ -131,26 +131,27 @@ static int compare_job_pointers(const void *a, const void *b)
 }
 
 /* "j<1 if ended><since>-<id>" */
-struct place {
+struct job_cursor {
 	bool ended;
 	uint64_t since_ns;
 	const char *id;
 };
 
-static int parse_place(const char *text, struct place *ret_place)
+static int parse_cursor(const char *text, struct job_cursor *ret_cursor)
 {
 	const char *dash = strchr(text, '-');
 
 	if (text[0] != 'j' || (text[1] != '0' && text[1] != '1') || !dash ||
-	    nt_parse_hex(text + 2, (size_t)(dash - text) - 2, UINT64_MAX, &ret_place->since_ns) < 0)
+	    nt_parse_hex(text + 2, (size_t)(dash - text) - 2, UINT64_MAX, &ret_cursor->since_ns) <
+		    0)
 		return -EINVAL;
-	ret_place->ended = text[1] == '1';
-	ret_place->id = dash + 1;
-	return *ret_place->id ? 0 : -EINVAL;
+	ret_cursor->ended = text[1] == '1';
+	ret_cursor->id = dash + 1;
+	return *ret_cursor->id ? 0 : -EINVAL;
 }
 
 static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_query *query,
-		      const struct place *after)
+		      const struct job_cursor *after)
 {
 	if (query->job && !nt_snapshot_job_matches(job, query->job))
 		return false;
@@ -187,19 +188,19 @@ int nt_api_jobs(void *data, const struct nt_httpd_request *request, struct nt_ht
 	nt_autofree const struct nt_snapshot_job **job = NULL;
 	size_t jobs = snapshot ? snapshot->jobs : 0, count = 0;
 	struct nt_api_query query;
-	struct place place;
+	struct job_cursor cursor;
 	int r;
 
 	r = nt_api_query_read(request, "running hung unobserved ended", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor && parse_place(query.cursor, &place) < 0)
+	if (query.cursor && parse_cursor(query.cursor, &cursor) < 0)
 		return nt_api_bad_cursor(request, reply);
 	job = calloc(jobs + 1, sizeof(const struct nt_snapshot_job *));
 	if (!job)
 		return -ENOMEM;
 	for (size_t i = 0; i < jobs; i++) {
-		if (is_wanted(snapshot->job[i], &query, query.cursor ? &place : NULL))
+		if (is_wanted(snapshot->job[i], &query, query.cursor ? &cursor : NULL))
 			job[count++] = snapshot->job[i];
 	}
 	qsort(job, count, sizeof(const struct nt_snapshot_job *), compare_job_pointers);
@@ -216,7 +217,7 @@ static const struct nt_snapshot_job *find_job(const struct nt_snapshot *snapshot
 
 	*ret_error = job ? 0
 			 : nt_httpd_problem(reply, request, 404, "no_such_job",
-					    "there is no job of this id, or no longer");
+					    "no job has this id; it may have been deleted");
 	return job;
 }
 
@@ -384,11 +385,10 @@ static int reply_elsewhere(const struct nt_snapshot_job *job,
 	reply->retry_after_s = 5;
 	if (*job->owner)
 		return nt_httpd_problem(reply, request, 503, "not_owner",
-					"this job is another aggregator's: ask the one at %s",
-					job->owner);
+					"another aggregator owns this job: %s", job->owner);
 	return nt_httpd_problem(
 		reply, request, 503, "not_owner",
-		"this job is another aggregator's, which does not say where it is reached");
+		"another aggregator owns this job; its address is unknown, since its --advertise is not set");
 }
 
 int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
@@ -450,11 +450,11 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 	r = api->options.rebaseline(api->options.data, id);
 	if (r == -ENOENT)
 		return nt_httpd_problem(reply, request, 404, "no_such_job",
-					"there is no job of this id, or no longer");
+					"no job has this id; it may have been deleted");
 	if (r == -EBUSY) {
 		reply->retry_after_s = 1;
 		return nt_httpd_problem(reply, request, 503, "busy",
-					"too many such requests wait; try again");
+					"too many such requests are queued; try again later");
 	}
 	if (r < 0)
 		return r;

@@ -120,7 +120,7 @@ int nt_api_query_read(const struct nt_httpd_request *request, const char *states
 int nt_api_bad_cursor(const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	return nt_httpd_problem(reply, request, 400, "bad_cursor",
-				"'cursor' is what 'next' of the page before said");
+				"'cursor' must be the value of 'next' of the previous page");
 }
 
 int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object)

@@ -63,15 +63,17 @@ int nt_api_node_keys(void *data, const struct nt_httpd_request *request,
 	struct nt_node_key key;
 
 	if (!api->options.enrol)
-		return nt_httpd_problem(reply, request, 404, "not_offered",
-					"this aggregator gives no keys to nodes: --enrol-account");
+		return nt_httpd_problem(
+			reply, request, 404, "not_offered",
+			"this aggregator does not issue node keys: --enrol-account is not set");
 	if (!token || !*token)
-		return nt_httpd_problem(reply, request, 401, "unauthorized",
-					"a bearer token of the agent's service account is needed");
+		return nt_httpd_problem(
+			reply, request, 401, "unauthorized",
+			"this request requires a bearer token of the agent's service account");
 	node = node_of(request, &body);
 	if (!node)
 		return nt_httpd_problem(reply, request, 400, "bad_request",
-					"the body is not {\"node\": NAME} with a name of 1 to 255 "
+					"the body must be {\"node\": NAME} with a name of 1 to 255 "
 					"bytes");
 	switch (nt_enrol_request(api->options.enrol, token, strlen(token), node, &key, reason)) {
 	case NT_ENROL_GRANTED:
@@ -85,11 +87,11 @@ int nt_api_node_keys(void *data, const struct nt_httpd_request *request,
 	case NT_ENROL_BUSY:
 		reply->retry_after_s = AGAIN_S;
 		return nt_httpd_problem(reply, request, 503, "busy",
-					"too many tokens are under review; try again");
+					"too many token reviews are pending; try again later");
 	case NT_ENROL_AWAY:
 		break;
 	}
 	reply->retry_after_s = AWAY_S;
 	return nt_httpd_problem(reply, request, 503, "busy",
-				"the API server does not review the token: %s", reason);
+				"the API server failed to review the token: %s", reason);
 }

@@ -37,7 +37,7 @@ enum state {
 	FAILED,
 };
 
-struct entry {
+struct token_entry {
 	enum state state;
 	uint8_t hash[HASH]; /* of the token */
 	char *token; /* owned, while under review */
@@ -59,20 +59,20 @@ struct nt_enrol {
 	pthread_cond_t wake;
 	bool stops;
 	uint64_t numbers;
-	struct entry entry[NT_ENROL_TOKENS];
+	struct token_entry entry[NT_ENROL_TOKENS];
 	struct nt_enrol_stats stats;
 };
 
 /* ---- a review ------------------------------------------------------------------------------- */
 
 /* The result of a token review. */
-struct finding {
+struct review_result {
 	enum state state;
 	char node[NT_NODE_KEY_NODE + 1];
 	char reason[NT_ENROL_REASON];
 };
 
-static void deny(struct finding *finding, const char *reason)
+static void deny(struct review_result *finding, const char *reason)
 {
 	finding->state = DENIED;
 	(void)snprintf(finding->reason, sizeof(finding->reason), "%s", reason);
@@ -90,7 +90,7 @@ static bool holds(const json_t *array, const char *text)
 }
 
 /* An API server that does not support audiences does not return ours. */
-static void judge(const struct nt_enrol *enrol, const json_t *review, struct finding *finding)
+static void judge(const struct nt_enrol *enrol, const json_t *review, struct review_result *finding)
 {
 	const json_t *status = json_object_get(review, "status");
 	const json_t *user = json_object_get(status, "user");
@@ -98,18 +98,18 @@ static void judge(const struct nt_enrol *enrol, const json_t *review, struct fin
 	const char *node = json_string_value(json_array_get(nodes, 0));
 
 	if (!json_is_true(json_object_get(status, "authenticated")))
-		deny(finding, "the token is not valid");
+		deny(finding, "the token is invalid");
 	else if (!holds(json_object_get(status, "audiences"), enrol->audience))
 		deny(finding, "the token is for another audience");
 	else if (strcmp(nt_json_get_text(user, "username", ""), enrol->user) != 0)
-		deny(finding, "the token is of another service account");
+		deny(finding, "the token belongs to another service account");
 	else if (json_array_size(nodes) != 1 || !node || !*node ||
 		 strlen(node) >= sizeof(finding->node))
 		deny(finding,
-		     "the token names no node: it takes a token that is bound to a pod, and "
-		     "Kubernetes 1.30 or later");
+		     "the token names no node: it must be bound to a pod, in Kubernetes 1.30 or "
+		     "later");
 	else
-		*finding = (struct finding){.state = REVIEWED};
+		*finding = (struct review_result){.state = REVIEWED};
 	if (finding->state == REVIEWED)
 		(void)snprintf(finding->node, sizeof(finding->node), "%s", node);
 }
@@ -121,16 +121,16 @@ static json_t *make_review(const struct nt_enrol *enrol, const char *token)
 			 enrol->audience);
 }
 
-static void review(struct nt_enrol *enrol, const char *token, struct finding *finding)
+static void review(struct nt_enrol *enrol, const char *token, struct review_result *finding)
 {
 	nt_autojson json_t *request = make_review(enrol, token), *answer = NULL;
 	nt_autokubereply struct nt_kube_reply reply = {0};
 	nt_autobuf struct nt_buf body = {0};
 	int r = request ? nt_json_dump(request, false, &body) : -ENOMEM;
 
-	*finding = (struct finding){.state = FAILED};
+	*finding = (struct review_result){.state = FAILED};
 	if (!request) {
-		deny(finding, "the token is not valid"); /* no UTF-8 */
+		deny(finding, "the token is invalid"); /* no UTF-8 */
 		return;
 	}
 	if (r == 0)
@@ -154,7 +154,7 @@ static void review(struct nt_enrol *enrol, const char *token, struct finding *fi
 	else
 		(void)snprintf(finding->reason, sizeof(finding->reason), "%s",
 			       r < 0 && r != -EBADMSG ? nt_kube_error(enrol->kube)
-						      : "the API server's answer makes no sense");
+						      : "the API server's response is invalid");
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
@@ -166,12 +166,12 @@ static void discard(char *token)
 	free(token);
 }
 
-static struct entry *oldest_waiting(struct nt_enrol *enrol)
+static struct token_entry *oldest_waiting(struct nt_enrol *enrol)
 {
-	struct entry *oldest = NULL;
+	struct token_entry *oldest = NULL;
 
 	for (size_t i = 0; i < NT_ENROL_TOKENS; i++) {
-		struct entry *entry = &enrol->entry[i];
+		struct token_entry *entry = &enrol->entry[i];
 
 		if (entry->state == WAITING && entry->token &&
 		    (!oldest || entry->number < oldest->number))
@@ -180,7 +180,8 @@ static struct entry *oldest_waiting(struct nt_enrol *enrol)
 	return oldest;
 }
 
-static void settle(struct nt_enrol *enrol, struct entry *entry, const struct finding *finding)
+static void settle(struct nt_enrol *enrol, struct token_entry *entry,
+		   const struct review_result *finding)
 {
 	bool is_valid = finding->state == REVIEWED;
 
@@ -199,8 +200,8 @@ static void *run(void *data)
 
 	(void)pthread_mutex_lock(&enrol->lock);
 	while (!enrol->stops) {
-		struct entry *entry = oldest_waiting(enrol);
-		struct finding finding;
+		struct token_entry *entry = oldest_waiting(enrol);
+		struct review_result finding;
 		uint64_t until_ns;
 		char *token;
 
@@ -225,12 +226,12 @@ static void *run(void *data)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-static struct entry *find(struct nt_enrol *enrol, const uint8_t hash[HASH], uint64_t now_ns)
+static struct token_entry *find(struct nt_enrol *enrol, const uint8_t hash[HASH], uint64_t now_ns)
 {
-	struct entry *found = NULL;
+	struct token_entry *found = NULL;
 
 	for (size_t i = 0; i < NT_ENROL_TOKENS; i++) {
-		struct entry *entry = &enrol->entry[i];
+		struct token_entry *entry = &enrol->entry[i];
 
 		if (entry->state > WAITING && entry->until_ns <= now_ns)
 			entry->state = FREE;
@@ -241,12 +242,12 @@ static struct entry *find(struct nt_enrol *enrol, const uint8_t hash[HASH], uint
 }
 
 /* A free entry, else the refused one that expires first. */
-static struct entry *find_room(struct nt_enrol *enrol)
+static struct token_entry *find_room(struct nt_enrol *enrol)
 {
-	struct entry *room = NULL;
+	struct token_entry *room = NULL;
 
 	for (size_t i = 0; i < NT_ENROL_TOKENS; i++) {
-		struct entry *entry = &enrol->entry[i];
+		struct token_entry *entry = &enrol->entry[i];
 
 		if (entry->state == FREE)
 			return entry;
@@ -259,14 +260,14 @@ static struct entry *find_room(struct nt_enrol *enrol)
 static enum nt_enrol_answer add(struct nt_enrol *enrol, const uint8_t hash[HASH], const char *token,
 				size_t len)
 {
-	struct entry *entry = find_room(enrol);
+	struct token_entry *entry = find_room(enrol);
 	char *copy = entry ? strndup(token, len) : NULL;
 
 	if (!copy) {
 		enrol->stats.over_cap++;
 		return NT_ENROL_BUSY;
 	}
-	*entry = (struct entry){
+	*entry = (struct token_entry){
 		.state = WAITING,
 		.token = copy,
 		.number = ++enrol->numbers,
@@ -276,7 +277,7 @@ static enum nt_enrol_answer add(struct nt_enrol *enrol, const uint8_t hash[HASH]
 	return NT_ENROL_WAITS;
 }
 
-static enum nt_enrol_answer answer(struct nt_enrol *enrol, const struct entry *entry,
+static enum nt_enrol_answer answer(struct nt_enrol *enrol, const struct token_entry *entry,
 				   const char *node, struct nt_node_key *ret_key,
 				   char ret_reason[NT_ENROL_REASON])
 {
@@ -286,7 +287,7 @@ static enum nt_enrol_answer answer(struct nt_enrol *enrol, const struct entry *e
 	    nt_node_secrets_derive(enrol->secrets, node, ret_key) == 0)
 		return NT_ENROL_GRANTED;
 	if (entry->state == REVIEWED)
-		(void)snprintf(ret_reason, NT_ENROL_REASON, "the token is of node '%.200s'",
+		(void)snprintf(ret_reason, NT_ENROL_REASON, "the token belongs to node '%.200s'",
 			       entry->node);
 	else
 		memcpy(ret_reason, entry->reason, NT_ENROL_REASON);
@@ -298,10 +299,10 @@ enum nt_enrol_answer nt_enrol_request(struct nt_enrol *enrol, const char *token,
 				      char ret_reason[NT_ENROL_REASON])
 {
 	enum nt_enrol_answer how;
-	const struct entry *entry;
+	const struct token_entry *entry;
 	uint8_t hash[HASH];
 
-	(void)snprintf(ret_reason, NT_ENROL_REASON, "the token is not valid");
+	(void)snprintf(ret_reason, NT_ENROL_REASON, "the token is invalid");
 	if (!len || len > NT_ENROL_TOKEN_BYTES || memchr(token, '\0', len))
 		return NT_ENROL_DENIED;
 	if (!EVP_Digest(token, len, hash, NULL, EVP_sha256(), NULL))

@@ -98,33 +98,33 @@ static enum nt_job_state find_state(const char *name)
 
 static int make_job(const struct nt_message *message, struct nt_snapshot_job **ret_job)
 {
-	const struct nt_job_head *head = &message->state.head;
+	const struct nt_wire_job_summary *summary = &message->state.head;
 	struct nt_snapshot_job *job = nt_snapshot_job_new();
 
 	if (!job)
 		return -ENOMEM;
 	job->key = nt_snapshot_job_text(job, message->state.job_key);
-	job->name = nt_snapshot_job_text(job, head->name);
-	job->namespace = nt_snapshot_job_text(job, head->namespace);
+	job->name = nt_snapshot_job_text(job, summary->name);
+	job->namespace = nt_snapshot_job_text(job, summary->namespace);
 	job->owner = nt_snapshot_job_text(job, message->state.owner);
 	if (!job->key || !job->name || !job->namespace || !job->owner) {
 		nt_snapshot_job_unref(job);
 		return -ENOMEM;
 	}
-	(void)snprintf(job->id, sizeof(job->id), "%s", head->id);
+	(void)snprintf(job->id, sizeof(job->id), "%s", summary->id);
 	job->is_summary = true;
-	job->attempt = head->attempt;
-	job->state = find_state(head->state);
-	job->size = head->size;
-	job->live = head->live;
-	job->nodes = head->nodes;
-	job->step_ns = head->step_ns;
-	job->completeness = head->completeness;
-	job->frames = head->frames;
-	job->cell_ns = head->cell_ns;
-	job->since_ns = head->since_real_ns;
-	job->last_seen_ns = head->seen_real_ns;
-	job->ended_ns = head->ended_real_ns;
+	job->attempt = summary->attempt;
+	job->state = find_state(summary->state);
+	job->size = summary->size;
+	job->live = summary->live;
+	job->nodes = summary->nodes;
+	job->step_ns = summary->step_ns;
+	job->completeness = summary->completeness;
+	job->frames = summary->frames;
+	job->cell_ns = summary->cell_ns;
+	job->since_ns = summary->since_real_ns;
+	job->last_seen_ns = summary->seen_real_ns;
+	job->ended_ns = summary->ended_real_ns;
 	*ret_job = job;
 	return 0;
 }
@@ -227,7 +227,7 @@ int nt_job_summaries_list(struct nt_job_summaries *summaries,
 /* ---- ours ------------------------------------------------------------------------------------ */
 
 /* Hash of the content that triggers a new publication; mere progress of a job does not. */
-static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
+static uint64_t hash_summary(const struct nt_snapshot_job *job, const char *owner)
 {
 	const uint64_t number[] = {
 		job->state,
@@ -252,7 +252,7 @@ static uint64_t hash_head(const struct nt_snapshot_job *job, const char *owner)
 static int publish_one(struct nt_job_summaries *summaries, const struct nt_state_log_port *port,
 		       const char *owner, struct ours *summary, const struct nt_snapshot_job *job)
 {
-	const uint64_t hash = hash_head(job, owner);
+	const uint64_t hash = hash_summary(job, owner);
 	char key[NT_STATE_LOG_MAX_KEY];
 	const struct nt_message message = {
 		.key = key,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Job summaries on the bus ("heads"): the data that every aggregator shows of jobs owned by
- * another.
- */
+/* Job summaries on the bus: the data that every aggregator shows of jobs owned by another. */
 #ifndef NT_AGGREGATOR_GROUP_JOB_SUMMARY_H
 #define NT_AGGREGATOR_GROUP_JOB_SUMMARY_H
 

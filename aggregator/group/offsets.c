@@ -19,11 +19,11 @@ enum {
 #define MARK_NS (1000000000ULL / 2) /* minimum distance of marks */
 
 /* A time index entry: all records before the offset are of this time or earlier. */
-struct mark {
+struct time_mark {
 	uint64_t real_ns, offset;
 };
 
-struct place {
+struct partition_offsets {
 	uint64_t id; /* topic << 32 | partition */
 	uint64_t offset; /* last record taken */
 	uint64_t real_ns; /* of that record */
@@ -33,153 +33,153 @@ struct place {
 	bool rereads; /* replays up to `saved`; `reread`: last one so far, at reread_ns */
 	uint64_t reread, reread_ns;
 	/* Time index, oldest first; older marks are further apart. */
-	struct mark mark[MARKS];
+	struct time_mark mark[MARKS];
 	size_t marks;
 	uint64_t high_ns; /* latest time of all records read */
 	UT_hash_handle hh;
 };
 
 struct nt_offsets {
-	struct place *place;
+	struct partition_offsets *entry;
 	uint64_t waiting_ns; /* as loaded */
 };
 
-int nt_offsets_new(struct nt_offsets **ret_places)
+int nt_offsets_new(struct nt_offsets **ret_offsets)
 {
-	struct nt_offsets *places = calloc(1, sizeof(*places));
+	struct nt_offsets *offsets = calloc(1, sizeof(*offsets));
 
-	if (!places)
+	if (!offsets)
 		return -ENOMEM;
-	places->waiting_ns = UINT64_MAX;
-	*ret_places = places;
+	offsets->waiting_ns = UINT64_MAX;
+	*ret_offsets = offsets;
 	return 0;
 }
 
-static void free_all(struct place **places)
+static void free_all(struct partition_offsets **offsets)
 {
-	struct place *place, *next;
+	struct partition_offsets *entry, *next;
 
-	HASH_ITER(hh, *places, place, next)
+	HASH_ITER(hh, *offsets, entry, next)
 	{
-		HASH_DEL(*places, place);
-		free(place);
+		HASH_DEL(*offsets, entry);
+		free(entry);
 	}
 }
 
-void nt_offsets_free(struct nt_offsets *places)
+void nt_offsets_free(struct nt_offsets *offsets)
 {
-	if (!places)
+	if (!offsets)
 		return;
-	free_all(&places->place);
-	free(places);
+	free_all(&offsets->entry);
+	free(offsets);
 }
 
 /*
  * Removes the mark that leaves the narrowest gap relative to its age, so that rewinding never goes
  * much further back than needed. The first mark stays.
  */
-static void thin(struct place *place)
+static void thin(struct partition_offsets *entry)
 {
 	double narrowest = 0;
 	size_t at = 0;
 
-	for (size_t i = 1; i + 1 < place->marks; i++) {
-		const struct mark *mark = &place->mark[i];
+	for (size_t i = 1; i + 1 < entry->marks; i++) {
+		const struct time_mark *mark = &entry->mark[i];
 		const double gap = (double)(mark[1].real_ns - mark[-1].real_ns) /
-				   ((double)(place->high_ns - mark[0].real_ns) + 1);
+				   ((double)(entry->high_ns - mark[0].real_ns) + 1);
 
 		if (!at || gap < narrowest) {
 			narrowest = gap;
 			at = i;
 		}
 	}
-	for (size_t i = at; i + 1 < place->marks; i++)
-		place->mark[i] = place->mark[i + 1];
-	place->marks--;
+	for (size_t i = at; i + 1 < entry->marks; i++)
+		entry->mark[i] = entry->mark[i + 1];
+	entry->marks--;
 }
 
-static void set_mark(struct place *place, const struct nt_bus_record *record)
+static void set_mark(struct partition_offsets *entry, const struct nt_bus_record *record)
 {
-	const struct mark *last = place->marks ? &place->mark[place->marks - 1] : NULL;
+	const struct time_mark *last = entry->marks ? &entry->mark[entry->marks - 1] : NULL;
 
 	if (!last ||
-	    (place->high_ns > last->real_ns && place->high_ns - last->real_ns >= MARK_NS)) {
-		if (place->marks == MARKS)
-			thin(place);
-		place->mark[place->marks++] = (struct mark){
-			.real_ns = place->high_ns,
+	    (entry->high_ns > last->real_ns && entry->high_ns - last->real_ns >= MARK_NS)) {
+		if (entry->marks == MARKS)
+			thin(entry);
+		entry->mark[entry->marks++] = (struct time_mark){
+			.real_ns = entry->high_ns,
 			.offset = record->offset,
 		};
 	}
-	if (record->real_ns > place->high_ns)
-		place->high_ns = record->real_ns;
+	if (record->real_ns > entry->high_ns)
+		entry->high_ns = record->real_ns;
 }
 
 /* The last known offset with no record of from_ns or later before it, or the oldest one. */
-static uint64_t find_mark(const struct place *place, uint64_t from_ns)
+static uint64_t find_mark(const struct partition_offsets *entry, uint64_t from_ns)
 {
-	uint64_t offset = place->marks ? place->mark[0].offset : place->start;
+	uint64_t offset = entry->marks ? entry->mark[0].offset : entry->start;
 
-	for (size_t i = 1; i < place->marks && place->mark[i].real_ns < from_ns; i++)
-		offset = place->mark[i].offset;
+	for (size_t i = 1; i < entry->marks && entry->mark[i].real_ns < from_ns; i++)
+		offset = entry->mark[i].offset;
 	return offset;
 }
 
-int nt_offsets_take(struct nt_offsets *places, const struct nt_bus_record *record, bool *ret_again)
+int nt_offsets_take(struct nt_offsets *offsets, const struct nt_bus_record *record, bool *ret_again)
 {
 	const uint64_t id = (uint64_t)record->topic << 32 | record->partition;
-	struct place *place;
+	struct partition_offsets *entry;
 
-	HASH_FIND(hh, places->place, &id, sizeof(id), place);
-	if (!place) {
-		place = calloc(1, sizeof(*place));
-		if (!place)
+	HASH_FIND(hh, offsets->entry, &id, sizeof(id), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
 			return -ENOMEM;
-		place->id = id;
-		HASH_ADD(hh, places->place, id, sizeof(place->id), place);
-		if (!nt_table_has(place)) {
-			free(place);
+		entry->id = id;
+		HASH_ADD(hh, offsets->entry, id, sizeof(entry->id), entry);
+		if (!nt_table_has(entry)) {
+			free(entry);
 			return -ENOMEM;
 		}
 	}
 	/* A later time at an earlier offset: the log was recreated. */
-	if (place->loaded && record->real_ns > place->saved_ns + SLACK_NS)
-		place->loaded = false;
-	set_mark(place, record);
-	*ret_again = place->loaded && record->offset <= place->saved;
-	place->rereads = *ret_again && record->offset < place->saved;
+	if (entry->loaded && record->real_ns > entry->saved_ns + SLACK_NS)
+		entry->loaded = false;
+	set_mark(entry, record);
+	*ret_again = entry->loaded && record->offset <= entry->saved;
+	entry->rereads = *ret_again && record->offset < entry->saved;
 	if (*ret_again) {
-		place->reread = record->offset;
-		place->reread_ns = record->real_ns;
+		entry->reread = record->offset;
+		entry->reread_ns = record->real_ns;
 		return 0;
 	}
-	place->offset = record->offset;
-	place->real_ns = record->real_ns;
+	entry->offset = record->offset;
+	entry->real_ns = record->real_ns;
 	return 0;
 }
 
-void nt_offsets_caught_up(struct nt_offsets *places)
+void nt_offsets_caught_up(struct nt_offsets *offsets)
 {
-	for (struct place *place = places->place; place; place = place->hh.next)
-		place->rereads = false;
+	for (struct partition_offsets *entry = offsets->entry; entry; entry = entry->hh.next)
+		entry->rereads = false;
 }
 
-int nt_offsets_start(const struct nt_offsets *places, enum nt_topic topic, uint32_t partition,
+int nt_offsets_start(const struct nt_offsets *offsets, enum nt_topic topic, uint32_t partition,
 		     uint64_t *ret_offset)
 {
 	const uint64_t id = (uint64_t)topic << 32 | partition;
-	const struct place *place;
+	const struct partition_offsets *entry;
 
-	HASH_FIND(hh, places->place, &id, sizeof(id), place);
-	if (!place)
+	HASH_FIND(hh, offsets->entry, &id, sizeof(id), entry);
+	if (!entry)
 		return -ENOENT;
-	*ret_offset = place->start;
+	*ret_offset = entry->start;
 	return 0;
 }
 
-int nt_offsets_seek(const struct nt_offsets *places, struct nt_bus_reader *reader)
+int nt_offsets_seek(const struct nt_offsets *offsets, struct nt_bus_reader *reader)
 {
-	const uint64_t waiting_ns = places->waiting_ns;
+	const uint64_t waiting_ns = offsets->waiting_ns;
 	const uint64_t from_ns = waiting_ns > SLACK_NS ? waiting_ns - SLACK_NS : 0;
 	int r;
 
@@ -189,14 +189,15 @@ int nt_offsets_seek(const struct nt_offsets *places, struct nt_bus_reader *reade
 			return r;
 	}
 	/* Partitions without waiting windows: seeking by time could skip later records. */
-	for (const struct place *place = places->place; place; place = place->hh.next) {
+	for (const struct partition_offsets *entry = offsets->entry; entry;
+	     entry = entry->hh.next) {
 		const struct nt_bus_position position = {
-			.topic = (enum nt_topic)(place->id >> 32),
-			.partition = (uint32_t)place->id,
-			.offset = place->offset,
+			.topic = (enum nt_topic)(entry->id >> 32),
+			.partition = (uint32_t)entry->id,
+			.offset = entry->offset,
 		};
 
-		if (waiting_ns != UINT64_MAX && place->real_ns >= from_ns)
+		if (waiting_ns != UINT64_MAX && entry->real_ns >= from_ns)
 			continue;
 		r = nt_bus_reader_seek(reader, &position);
 		if (r < 0)
@@ -205,20 +206,20 @@ int nt_offsets_seek(const struct nt_offsets *places, struct nt_bus_reader *reade
 	return 0;
 }
 
-int nt_offsets_list(const struct nt_offsets *places, struct nt_bus_position **ret_position,
+int nt_offsets_list(const struct nt_offsets *offsets, struct nt_bus_position **ret_position,
 		    size_t *ret_count)
 {
-	const size_t count = HASH_COUNT(places->place);
+	const size_t count = HASH_COUNT(offsets->entry);
 	struct nt_bus_position *position = calloc(count ? count : 1, sizeof(*position));
 	size_t at = 0;
 
 	if (!position)
 		return -ENOMEM;
-	for (const struct place *place = places->place; place; place = place->hh.next)
+	for (const struct partition_offsets *entry = offsets->entry; entry; entry = entry->hh.next)
 		position[at++] = (struct nt_bus_position){
-			.topic = (enum nt_topic)(place->id >> 32),
-			.partition = (uint32_t)place->id,
-			.offset = place->offset,
+			.topic = (enum nt_topic)(entry->id >> 32),
+			.partition = (uint32_t)entry->id,
+			.offset = entry->offset,
 		};
 	*ret_position = position;
 	*ret_count = count;
@@ -226,44 +227,45 @@ int nt_offsets_list(const struct nt_offsets *places, struct nt_bus_position **re
 }
 
 /* During a replay, records still to be replayed also count as waiting. */
-static uint64_t waiting_with(const struct nt_offsets *places, uint64_t waiting_ns)
+static uint64_t waiting_with(const struct nt_offsets *offsets, uint64_t waiting_ns)
 {
-	for (const struct place *place = places->place; place; place = place->hh.next)
-		if (place->rereads && place->reread_ns < waiting_ns)
-			waiting_ns = place->reread_ns;
+	for (const struct partition_offsets *entry = offsets->entry; entry; entry = entry->hh.next)
+		if (entry->rereads && entry->reread_ns < waiting_ns)
+			waiting_ns = entry->reread_ns;
 	return waiting_ns;
 }
 
-static uint64_t start_of(const struct place *place, uint64_t waiting_ns)
+static uint64_t start_of(const struct partition_offsets *entry, uint64_t waiting_ns)
 {
-	uint64_t start = place->offset;
+	uint64_t start = entry->offset;
 
 	if (waiting_ns != UINT64_MAX)
-		start = find_mark(place, waiting_ns > SLACK_NS ? waiting_ns - SLACK_NS : 0);
-	return start < place->offset ? start : place->offset;
+		start = find_mark(entry, waiting_ns > SLACK_NS ? waiting_ns - SLACK_NS : 0);
+	return start < entry->offset ? start : entry->offset;
 }
 
-int nt_offsets_save(const struct nt_offsets *places, uint64_t waiting_ns, struct nt_buf *buf)
+int nt_offsets_save(const struct nt_offsets *offsets, uint64_t waiting_ns, struct nt_buf *buf)
 {
 	struct nt_codec codec = {.out = buf};
 
-	waiting_ns = waiting_with(places, waiting_ns);
+	waiting_ns = waiting_with(offsets, waiting_ns);
 	nt_codec_put_u32(&codec, SAVE_VERSION);
 	nt_codec_put_u64(&codec, waiting_ns);
-	nt_codec_put_u32(&codec, HASH_COUNT(places->place));
-	for (const struct place *place = places->place; place; place = place->hh.next) {
-		nt_codec_put_u64(&codec, place->id);
-		nt_codec_put_u64(&codec, place->offset);
-		nt_codec_put_u64(&codec, place->real_ns);
-		nt_codec_put_u64(&codec, start_of(place, waiting_ns));
+	nt_codec_put_u32(&codec, HASH_COUNT(offsets->entry));
+	for (const struct partition_offsets *entry = offsets->entry; entry;
+	     entry = entry->hh.next) {
+		nt_codec_put_u64(&codec, entry->id);
+		nt_codec_put_u64(&codec, entry->offset);
+		nt_codec_put_u64(&codec, entry->real_ns);
+		nt_codec_put_u64(&codec, start_of(entry, waiting_ns));
 	}
 	return codec.error;
 }
 
-int nt_offsets_load(struct nt_offsets *places, const void *data, size_t size)
+int nt_offsets_load(struct nt_offsets *offsets, const void *data, size_t size)
 {
 	struct nt_codec codec = {.loads = true, .in = data, .in_size = size};
-	struct place *loaded = NULL;
+	struct partition_offsets *loaded = NULL;
 	uint64_t waiting_ns;
 	uint32_t version = nt_codec_get_u32(&codec), count;
 
@@ -272,28 +274,28 @@ int nt_offsets_load(struct nt_offsets *places, const void *data, size_t size)
 	waiting_ns = nt_codec_get_u64(&codec);
 	count = nt_codec_get_count(&codec, MAX_PARTITIONS);
 	for (uint32_t i = 0; i < count && !codec.error; i++) {
-		struct place *place = calloc(1, sizeof(*place)), *same;
+		struct partition_offsets *entry = calloc(1, sizeof(*entry)), *same;
 
-		if (!place) {
+		if (!entry) {
 			codec.error = -ENOMEM;
 			break;
 		}
-		place->id = nt_codec_get_u64(&codec);
-		place->offset = place->saved = nt_codec_get_u64(&codec);
-		place->real_ns = place->saved_ns = nt_codec_get_u64(&codec);
-		place->loaded = true;
-		place->start = version == FIRST_VERSION ? place->saved : nt_codec_get_u64(&codec);
+		entry->id = nt_codec_get_u64(&codec);
+		entry->offset = entry->saved = nt_codec_get_u64(&codec);
+		entry->real_ns = entry->saved_ns = nt_codec_get_u64(&codec);
+		entry->loaded = true;
+		entry->start = version == FIRST_VERSION ? entry->saved : nt_codec_get_u64(&codec);
 		/* Before the first record, the whole range is still to be replayed. */
-		place->rereads = place->start < place->saved;
-		place->reread_ns = waiting_ns;
-		if (place->start > place->saved)
+		entry->rereads = entry->start < entry->saved;
+		entry->reread_ns = waiting_ns;
+		if (entry->start > entry->saved)
 			codec.error = -EBADMSG;
-		if (place->id >> 32 >= NT_TOPIC_END)
+		if (entry->id >> 32 >= NT_TOPIC_END)
 			codec.error = -EBADMSG;
-		HASH_REPLACE(hh, loaded, id, sizeof(place->id), place, same);
+		HASH_REPLACE(hh, loaded, id, sizeof(entry->id), entry, same);
 		free(same);
-		if (!nt_table_has(place)) {
-			free(place);
+		if (!nt_table_has(entry)) {
+			free(entry);
 			codec.error = -ENOMEM;
 		}
 	}
@@ -301,8 +303,8 @@ int nt_offsets_load(struct nt_offsets *places, const void *data, size_t size)
 		free_all(&loaded);
 		return codec.error;
 	}
-	free_all(&places->place);
-	places->place = loaded;
-	places->waiting_ns = waiting_ns;
+	free_all(&offsets->entry);
+	offsets->entry = loaded;
+	offsets->waiting_ns = waiting_ns;
 	return 0;
 }

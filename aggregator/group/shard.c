@@ -20,7 +20,7 @@ static int make_parts(struct nt_shard *shard)
 
 	nt_engine_free(nt_take(shard->engine));
 	nt_ingest_free(nt_take(shard->ingest));
-	nt_offsets_free(nt_take(shard->places));
+	nt_offsets_free(nt_take(shard->offsets));
 	shard->loaded = false;
 	r = nt_engine_new(shard->options, &handler, &shard->engine);
 	if (r < 0)
@@ -29,7 +29,7 @@ static int make_parts(struct nt_shard *shard)
 	if (r < 0)
 		return r;
 	nt_ingest_set_signatures(shard->ingest, shard->handler->signatures);
-	return nt_offsets_new(&shard->places);
+	return nt_offsets_new(&shard->offsets);
 }
 
 int nt_shard_new(uint32_t number, const struct nt_engine_options *options,
@@ -56,14 +56,14 @@ void nt_shard_free(struct nt_shard *shard)
 		return;
 	nt_engine_free(shard->engine);
 	nt_ingest_free(shard->ingest);
-	nt_offsets_free(shard->places);
+	nt_offsets_free(shard->offsets);
 	free(shard);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* A source of saved states. */
-struct source {
+struct state_source {
 	const char *name;
 	const struct nt_state_store *states;
 	struct nt_state_log *state_log;
@@ -71,7 +71,7 @@ struct source {
 	bool holds; /* it has a state */
 };
 
-static int load_from(const struct source *source, uint32_t shard,
+static int load_from(const struct state_source *source, uint32_t shard,
 		     int (*loaded)(void *loader, const struct nt_state_set *set), void *loader)
 {
 	if (source->state_log)
@@ -83,7 +83,7 @@ static int load_from(const struct source *source, uint32_t shard,
 
 static int note_offset(void *loader, const struct nt_state_set *set)
 {
-	struct source *source = loader;
+	struct state_source *source = loader;
 
 	source->offset = nt_state_set_offset(set);
 	source->holds = true;
@@ -94,11 +94,11 @@ static int take_set(void *loader, const struct nt_state_set *set)
 {
 	struct nt_shard *shard = loader;
 
-	return nt_state_take(set, shard->engine, shard->ingest, shard->places);
+	return nt_state_take(set, shard->engine, shard->ingest, shard->offsets);
 }
 
 /* 1: loaded; 0: no usable state. */
-static int try_source(struct nt_shard *shard, const struct source *source)
+static int try_source(struct nt_shard *shard, const struct state_source *source)
 {
 	int r;
 
@@ -118,7 +118,7 @@ static int try_source(struct nt_shard *shard, const struct source *source)
 int nt_shard_load(struct nt_shard *shard, const struct nt_state_store *states,
 		  struct nt_state_log *state_log)
 {
-	struct source sources[] = {
+	struct state_source sources[] = {
 		{.name = "the store", .states = states},
 		{.name = "the bus", .state_log = state_log},
 	};
@@ -182,7 +182,7 @@ int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
 	shard->drafted = false;
 	if (!states && !port)
 		return 0;
-	return nt_state_save(&both, shard->number, shard->engine, shard->ingest, shard->places);
+	return nt_state_save(&both, shard->number, shard->engine, shard->ingest, shard->offsets);
 }
 
 int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record, uint64_t latest_ns)
@@ -192,7 +192,7 @@ int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record, ui
 	int r;
 
 	shard->saved = false;
-	r = nt_offsets_take(shard->places, record, &again);
+	r = nt_offsets_take(shard->offsets, record, &again);
 	if (r < 0)
 		return r;
 	r = nt_ingest_take(shard->ingest, record, latest_ns, again, &message);

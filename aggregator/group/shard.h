@@ -37,7 +37,7 @@ struct nt_shard {
 	const struct nt_shard_handler *handler;
 	struct nt_engine *engine;
 	struct nt_ingest *ingest;
-	struct nt_offsets *places;
+	struct nt_offsets *offsets;
 	struct nt_state_log_mark mark; /* of its state on the bus */
 	struct nt_state_log_draft draft; /* of the save in progress */
 	bool drafted, saved; /* drafted: draft is valid; saved: and unchanged since */
@@ -61,7 +61,7 @@ NT_MUST_CHECK int nt_shard_load(struct nt_shard *shard, const struct nt_state_st
 
 /*
  * Saves to the store and begins to publish to the port; either may be NULL. Returns the first
- * failure; `drafted` tells whether the publication continues.
+ * failure; `drafted` is true if the publication continues.
  */
 NT_MUST_CHECK int nt_shard_save(struct nt_shard *shard, const struct nt_state_store *states,
 				const struct nt_state_log_port *port);

@@ -43,7 +43,7 @@ static struct nt_buf *add_item(struct items *items, const char *prefix, const ch
 }
 
 static int fill_items(struct items *items, struct nt_engine *engine, const struct nt_ingest *ingest,
-		      const struct nt_offsets *places)
+		      const struct nt_offsets *offsets)
 {
 	struct nt_buf *buf;
 	int r;
@@ -53,7 +53,7 @@ static int fill_items(struct items *items, struct nt_engine *engine, const struc
 	if (r < 0)
 		return r;
 	buf = add_item(items, "", "places");
-	r = buf ? nt_offsets_save(places, nt_jobs_waiting_ns(nt_engine_jobs(engine)), buf)
+	r = buf ? nt_offsets_save(offsets, nt_jobs_waiting_ns(nt_engine_jobs(engine)), buf)
 		: -ENOMEM;
 	if (r < 0)
 		return r;
@@ -77,7 +77,7 @@ static int fill_items(struct items *items, struct nt_engine *engine, const struc
 }
 
 int nt_state_save(const struct nt_state_store *states, uint32_t shard, struct nt_engine *engine,
-		  const struct nt_ingest *ingest, const struct nt_offsets *places)
+		  const struct nt_ingest *ingest, const struct nt_offsets *offsets)
 {
 	__attribute__((cleanup(release_items))) struct items items = {.cap = FIXED_ITEMS};
 	nt_autofree struct nt_bus_position *position = NULL;
@@ -93,14 +93,14 @@ int nt_state_save(const struct nt_state_store *states, uint32_t shard, struct nt
 	items.buf = calloc(items.cap, sizeof(*items.buf));
 	if (!items.item || !items.buf)
 		return -ENOMEM;
-	r = fill_items(&items, engine, ingest, places);
+	r = fill_items(&items, engine, ingest, offsets);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < items.count; i++) {
 		items.item[i].bytes = items.buf[i].data;
 		items.item[i].size = items.buf[i].len;
 	}
-	r = nt_offsets_list(places, &position, &set.positions);
+	r = nt_offsets_list(offsets, &position, &set.positions);
 	if (r < 0)
 		return r;
 	set.item = items.item;
@@ -142,19 +142,19 @@ static int load_jobs(struct nt_engine *engine, const struct nt_state_set *set)
 }
 
 int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
-		  struct nt_ingest *ingest, struct nt_offsets *places)
+		  struct nt_ingest *ingest, struct nt_offsets *offsets)
 {
 	const struct nt_state_item *of_ingest = find_item(set, "", "ingest");
-	const struct nt_state_item *of_places = find_item(set, "", "places");
+	const struct nt_state_item *of_offsets = find_item(set, "", "places");
 	const struct nt_state_item *of_jobs = find_item(set, "", "jobs");
 	int r;
 
-	if (!of_ingest || !of_places || !of_jobs)
+	if (!of_ingest || !of_offsets || !of_jobs)
 		return -EBADMSG;
 	r = nt_ingest_load(ingest, of_ingest->bytes, of_ingest->size);
 	if (r < 0)
 		return r;
-	r = nt_offsets_load(places, of_places->bytes, of_places->size);
+	r = nt_offsets_load(offsets, of_offsets->bytes, of_offsets->size);
 	if (r < 0)
 		return r;
 	r = nt_jobs_load(nt_engine_jobs(engine), of_jobs->bytes, of_jobs->size);

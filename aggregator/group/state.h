@@ -11,13 +11,13 @@
 
 NT_MUST_CHECK int nt_state_save(const struct nt_state_store *states, uint32_t shard,
 				struct nt_engine *engine, const struct nt_ingest *ingest,
-				const struct nt_offsets *places);
+				const struct nt_offsets *offsets);
 
 /*
  * Loads into a new engine. -EBADMSG for a set that is damaged or of another version: the three
  * objects can then only be freed.
  */
 NT_MUST_CHECK int nt_state_take(const struct nt_state_set *set, struct nt_engine *engine,
-				struct nt_ingest *ingest, struct nt_offsets *places);
+				struct nt_ingest *ingest, struct nt_offsets *offsets);
 
 #endif

@@ -128,10 +128,10 @@ uint64_t nt_state_set_offset(const struct nt_state_set *set)
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-static void write_key(char key[NT_STATE_LOG_MAX_KEY], uint32_t shard, unsigned int place,
+static void write_key(char key[NT_STATE_LOG_MAX_KEY], uint32_t shard, unsigned int slot,
 		      uint32_t chunk)
 {
-	(void)snprintf(key, NT_STATE_LOG_MAX_KEY, "%s%" PRIu32 "/%u/%" PRIu32, prefix, shard, place,
+	(void)snprintf(key, NT_STATE_LOG_MAX_KEY, "%s%" PRIu32 "/%u/%" PRIu32, prefix, shard, slot,
 		       chunk);
 }
 
@@ -155,12 +155,12 @@ static int publish_chunk(const struct nt_state_log_port *port, uint32_t shard, u
 			},
 	};
 
-	write_key(key, shard, generation % NT_STATE_LOG_PLACES, chunk);
+	write_key(key, shard, generation % NT_STATE_LOG_SLOTS, chunk);
 	return port->publish(port->data, &message);
 }
 
 /* Removes keys that this generation does not use; compaction would keep them forever. */
-static int remove_rest(const struct nt_state_log_port *port, uint32_t shard, unsigned int place,
+static int remove_rest(const struct nt_state_log_port *port, uint32_t shard, unsigned int slot,
 		       uint32_t from, uint32_t to)
 {
 	int r = 0;
@@ -168,7 +168,7 @@ static int remove_rest(const struct nt_state_log_port *port, uint32_t shard, uns
 	for (uint32_t i = from; i < to && r == 0; i++) {
 		char key[NT_STATE_LOG_MAX_KEY];
 
-		write_key(key, shard, place, i);
+		write_key(key, shard, slot, i);
 		r = port->remove(port->data, key);
 	}
 	return r;
@@ -180,7 +180,7 @@ int nt_state_log_begin(const struct nt_state_log_port *port, const struct nt_sta
 	nt_autobuf struct nt_buf buf = {.max = (size_t)NT_STATE_LOG_MAX_CHUNKS *
 					       NT_STATE_LOG_CHUNK_BYTES};
 	struct nt_state_log_draft draft = {.shard = set->shard, .generation = mark->generation + 1};
-	const unsigned int place = draft.generation % NT_STATE_LOG_PLACES;
+	const unsigned int slot = draft.generation % NT_STATE_LOG_SLOTS;
 	int r;
 
 	r = pack_set(set, &buf);
@@ -190,14 +190,14 @@ int nt_state_log_begin(const struct nt_state_log_port *port, const struct nt_sta
 	draft.hash = nt_hash_bytes(NT_HASH_SEED, buf.data, buf.len);
 	draft.chunks =
 		(uint32_t)((buf.len + NT_STATE_LOG_CHUNK_BYTES - 1) / NT_STATE_LOG_CHUNK_BYTES);
-	draft.before = mark->chunks[place];
+	draft.before = mark->chunks[slot];
 	draft.position = (struct nt_bus_position){
 		.topic = NT_TOPIC_WINDOW,
 		.partition = set->shard ? set->shard - 1 : 0,
 		.offset = nt_state_set_offset(set),
 	};
 	if (draft.chunks > draft.before)
-		mark->chunks[place] = draft.chunks;
+		mark->chunks[slot] = draft.chunks;
 	for (uint32_t i = 0; i < draft.chunks && r == 0; i++)
 		r = publish_chunk(port, set->shard, draft.generation, i, &buf);
 	if (r == 0)
@@ -208,7 +208,7 @@ int nt_state_log_begin(const struct nt_state_log_port *port, const struct nt_sta
 int nt_state_log_end(const struct nt_state_log_port *port, const char *owner,
 		     const struct nt_state_log_draft *draft)
 {
-	const unsigned int place = draft->generation % NT_STATE_LOG_PLACES;
+	const unsigned int slot = draft->generation % NT_STATE_LOG_SLOTS;
 	char key[NT_STATE_LOG_MAX_KEY];
 	/* For users and tools; a loader uses the positions in the chunks. */
 	struct nt_position position = {
@@ -234,16 +234,16 @@ int nt_state_log_end(const struct nt_state_log_port *port, const char *owner,
 	};
 	int r;
 
-	(void)snprintf(key, sizeof(key), "%s%" PRIu32 "/%u/%s", prefix, draft->shard, place,
+	(void)snprintf(key, sizeof(key), "%s%" PRIu32 "/%u/%s", prefix, draft->shard, slot,
 		       manifest_name);
 	r = port->publish(port->data, &message);
-	return r < 0 ? r : remove_rest(port, draft->shard, place, draft->chunks, draft->before);
+	return r < 0 ? r : remove_rest(port, draft->shard, slot, draft->chunks, draft->before);
 }
 
 void nt_state_log_commit(const struct nt_state_log_draft *draft, struct nt_state_log_mark *mark)
 {
 	mark->generation = draft->generation;
-	mark->chunks[draft->generation % NT_STATE_LOG_PLACES] = draft->chunks;
+	mark->chunks[draft->generation % NT_STATE_LOG_SLOTS] = draft->chunks;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ struct chunk {
 	size_t size;
 };
 
-struct place {
+struct slot {
 	struct chunk *chunk;
 	uint32_t chunks; /* index of the last chunk + 1 */
 	/* The manifest; generation 0: none. */
@@ -264,8 +264,8 @@ struct place {
 
 struct nt_state_log {
 	uint32_t shard;
-	struct place place[NT_STATE_LOG_PLACES];
-	int whole; /* place of the set that was loaded; -1: none */
+	struct slot slot[NT_STATE_LOG_SLOTS];
+	int whole; /* slot of the set that was loaded; -1: none */
 	struct nt_state_log_counters counters;
 };
 
@@ -285,16 +285,16 @@ void nt_state_log_free(struct nt_state_log *state_log)
 {
 	if (!state_log)
 		return;
-	for (size_t i = 0; i < NT_STATE_LOG_PLACES; i++) {
-		for (uint32_t j = 0; j < state_log->place[i].chunks; j++)
-			free(state_log->place[i].chunk[j].data);
-		free(state_log->place[i].chunk);
+	for (size_t i = 0; i < NT_STATE_LOG_SLOTS; i++) {
+		for (uint32_t j = 0; j < state_log->slot[i].chunks; j++)
+			free(state_log->slot[i].chunk[j].data);
+		free(state_log->slot[i].chunk);
 	}
 	free(state_log);
 }
 
-/* "state/SHARD/PLACE/CHUNK"; a manifest has chunk UINT32_MAX. False: a key of something else. */
-static bool parse_key(const struct nt_bus_record *record, uint32_t *ret_shard, uint32_t *ret_place,
+/* "state/SHARD/SLOT/CHUNK"; a manifest has chunk UINT32_MAX. False: a key of something else. */
+static bool parse_key(const struct nt_bus_record *record, uint32_t *ret_shard, uint32_t *ret_slot,
 		      uint32_t *ret_chunk)
 {
 	const size_t skip = sizeof(prefix) - 1;
@@ -307,8 +307,8 @@ static bool parse_key(const struct nt_bus_record *record, uint32_t *ret_shard, u
 	slash[0] = memchr(at, '/', (size_t)(end - at));
 	slash[1] = slash[0] ? memchr(slash[0] + 1, '/', (size_t)(end - slash[0] - 1)) : NULL;
 	if (!slash[1] || nt_parse_u64(at, (size_t)(slash[0] - at), 0, UINT32_MAX, &number[0]) < 0 ||
-	    nt_parse_u64(slash[0] + 1, (size_t)(slash[1] - slash[0] - 1), 0,
-			 NT_STATE_LOG_PLACES - 1, &number[1]) < 0)
+	    nt_parse_u64(slash[0] + 1, (size_t)(slash[1] - slash[0] - 1), 0, NT_STATE_LOG_SLOTS - 1,
+			 &number[1]) < 0)
 		return false;
 	at = slash[1] + 1;
 	if ((size_t)(end - at) != strlen(manifest_name) ||
@@ -317,34 +317,34 @@ static bool parse_key(const struct nt_bus_record *record, uint32_t *ret_shard, u
 			return false;
 	}
 	*ret_shard = (uint32_t)number[0];
-	*ret_place = (uint32_t)number[1];
+	*ret_slot = (uint32_t)number[1];
 	*ret_chunk = (uint32_t)number[2];
 	return true;
 }
 
 bool nt_state_log_owns(const struct nt_bus_record *record, uint32_t *ret_shard)
 {
-	uint32_t place, chunk;
+	uint32_t slot, chunk;
 
-	return record->topic == NT_TOPIC_STATE && parse_key(record, ret_shard, &place, &chunk);
+	return record->topic == NT_TOPIC_STATE && parse_key(record, ret_shard, &slot, &chunk);
 }
 
-static int grow(struct place *place, uint32_t chunks)
+static int grow(struct slot *slot, uint32_t chunks)
 {
 	struct chunk *grown;
 
-	if (chunks <= place->chunks)
+	if (chunks <= slot->chunks)
 		return 0;
-	grown = reallocarray(place->chunk, chunks, sizeof(*grown));
+	grown = reallocarray(slot->chunk, chunks, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + place->chunks, 0, (chunks - place->chunks) * sizeof(*grown));
-	place->chunk = grown;
-	place->chunks = chunks;
+	memset(grown + slot->chunks, 0, (chunks - slot->chunks) * sizeof(*grown));
+	slot->chunk = grown;
+	slot->chunks = chunks;
 	return 0;
 }
 
-static int put_chunk(struct nt_state_log *state_log, struct place *place, uint32_t number,
+static int put_chunk(struct nt_state_log *state_log, struct slot *slot, uint32_t number,
 		     const struct nt_message *message)
 {
 	nt_autofree uint8_t *data = NULL;
@@ -355,7 +355,7 @@ static int put_chunk(struct nt_state_log *state_log, struct place *place, uint32
 		state_log->counters.over_cap++;
 		return 0;
 	}
-	r = grow(place, number + 1);
+	r = grow(slot, number + 1);
 	if (r < 0)
 		return r;
 	data = malloc(message->state.size ? message->state.size : 1);
@@ -363,7 +363,7 @@ static int put_chunk(struct nt_state_log *state_log, struct place *place, uint32
 		return -ENOMEM;
 	if (message->state.size)
 		memcpy(data, message->state.data, message->state.size);
-	chunk = &place->chunk[number];
+	chunk = &slot->chunk[number];
 	free(chunk->data);
 	*chunk = (struct chunk){
 		.generation = message->state.generation,
@@ -375,53 +375,53 @@ static int put_chunk(struct nt_state_log *state_log, struct place *place, uint32
 }
 
 /* Handles a tombstone. */
-static void remove_key(struct place *place, uint32_t number)
+static void remove_key(struct slot *slot, uint32_t number)
 {
 	if (number == UINT32_MAX) {
-		place->generation = 0;
+		slot->generation = 0;
 		return;
 	}
-	if (number >= place->chunks)
+	if (number >= slot->chunks)
 		return;
-	free(place->chunk[number].data);
-	place->chunk[number] = (struct chunk){0};
-	while (place->chunks && !place->chunk[place->chunks - 1].data)
-		place->chunks--;
+	free(slot->chunk[number].data);
+	slot->chunk[number] = (struct chunk){0};
+	while (slot->chunks && !slot->chunk[slot->chunks - 1].data)
+		slot->chunks--;
 }
 
-static int put(struct nt_state_log *state_log, uint32_t place_number, uint32_t number,
+static int put(struct nt_state_log *state_log, uint32_t slot_number, uint32_t number,
 	       const struct nt_message *message)
 {
-	struct place *place = &state_log->place[place_number];
+	struct slot *slot = &state_log->slot[slot_number];
 	const struct nt_state *state = &message->state;
 
 	if (message->body != NT_BODY_STATE || state->shard != state_log->shard ||
-	    !state->generation || state->generation % NT_STATE_LOG_PLACES != place_number) {
+	    !state->generation || state->generation % NT_STATE_LOG_SLOTS != slot_number) {
 		state_log->counters.refused++;
 		return 0;
 	}
 	if (number != UINT32_MAX)
-		return put_chunk(state_log, place, number, message);
-	place->generation = state->generation;
-	place->boot = message->boot;
-	place->total = state->total;
-	place->hash = state->hash;
-	place->wanted = state->chunks;
+		return put_chunk(state_log, slot, number, message);
+	slot->generation = state->generation;
+	slot->boot = message->boot;
+	slot->total = state->total;
+	slot->hash = state->hash;
+	slot->wanted = state->chunks;
 	return 0;
 }
 
 int nt_state_log_take(struct nt_state_log *state_log, const struct nt_bus_record *record)
 {
 	nt_auto(nt_message) struct nt_message *message = NULL;
-	uint32_t shard, place, number;
+	uint32_t shard, slot, number;
 	int r;
 
-	if (record->topic != NT_TOPIC_STATE || !parse_key(record, &shard, &place, &number) ||
+	if (record->topic != NT_TOPIC_STATE || !parse_key(record, &shard, &slot, &number) ||
 	    shard != state_log->shard)
 		return 0;
 	state_log->counters.records++;
 	if (!record->value_len) {
-		remove_key(&state_log->place[place], number);
+		remove_key(&state_log->slot[slot], number);
 		return 0;
 	}
 	r = nt_message_decode(record->value, record->value_len, &message);
@@ -431,21 +431,21 @@ int nt_state_log_take(struct nt_state_log *state_log, const struct nt_bus_record
 	}
 	if (r < 0)
 		return r;
-	return put(state_log, place, number, message);
+	return put(state_log, slot, number, message);
 }
 
 /* Joins the chunks of the manifest. -ENOENT if one is missing or of another generation. */
-static int join(struct nt_state_log *state_log, const struct place *place, struct nt_buf *buf)
+static int join(struct nt_state_log *state_log, const struct slot *slot, struct nt_buf *buf)
 {
 	int r;
 
-	if (!place->generation)
+	if (!slot->generation)
 		return -ENOENT;
-	for (uint32_t i = 0; i < place->wanted; i++) {
-		const struct chunk *chunk = i < place->chunks ? &place->chunk[i] : NULL;
+	for (uint32_t i = 0; i < slot->wanted; i++) {
+		const struct chunk *chunk = i < slot->chunks ? &slot->chunk[i] : NULL;
 
-		if (!chunk || !chunk->data || chunk->generation != place->generation ||
-		    chunk->boot != place->boot) {
+		if (!chunk || !chunk->data || chunk->generation != slot->generation ||
+		    chunk->boot != slot->boot) {
 			state_log->counters.torn++;
 			return -ENOENT;
 		}
@@ -453,8 +453,8 @@ static int join(struct nt_state_log *state_log, const struct place *place, struc
 		if (r < 0)
 			return r;
 	}
-	if (buf->len != place->total ||
-	    nt_hash_bytes(NT_HASH_SEED, buf->data, buf->len) != place->hash) {
+	if (buf->len != slot->total ||
+	    nt_hash_bytes(NT_HASH_SEED, buf->data, buf->len) != slot->hash) {
 		state_log->counters.torn++;
 		return -ENOENT;
 	}
@@ -462,35 +462,35 @@ static int join(struct nt_state_log *state_log, const struct place *place, struc
 }
 
 /* A complete set; generation 0: none. */
-struct candidate {
+struct state_candidate {
 	struct own_set own;
 	struct nt_state_set set;
 	struct nt_buf buf;
 	uint64_t generation;
 };
 
-static void release_candidates(struct candidate (*candidate)[NT_STATE_LOG_PLACES])
+static void release_candidates(struct state_candidate (*candidate)[NT_STATE_LOG_SLOTS])
 {
-	for (size_t i = 0; i < NT_STATE_LOG_PLACES; i++) {
+	for (size_t i = 0; i < NT_STATE_LOG_SLOTS; i++) {
 		release_set(&(*candidate)[i].own);
 		nt_buf_release(&(*candidate)[i].buf);
 	}
 }
 
-static int read_place(struct nt_state_log *state_log, const struct place *place,
-		      struct candidate *candidate)
+static int read_slot(struct nt_state_log *state_log, const struct slot *slot,
+		     struct state_candidate *candidate)
 {
 	int r;
 
 	candidate->buf.max = (size_t)NT_STATE_LOG_MAX_CHUNKS * NT_STATE_LOG_CHUNK_BYTES;
-	r = join(state_log, place, &candidate->buf);
+	r = join(state_log, slot, &candidate->buf);
 	if (r == 0)
 		r = unpack_set(&candidate->buf, &candidate->own);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
 		return 0;
-	candidate->generation = place->generation;
+	candidate->generation = slot->generation;
 	candidate->set = (struct nt_state_set){
 		.real_ns = candidate->own.real_ns,
 		.item = candidate->own.item,
@@ -502,7 +502,7 @@ static int read_place(struct nt_state_log *state_log, const struct place *place,
 	return 0;
 }
 
-static bool is_newer(const struct candidate *one, const struct candidate *other)
+static bool is_newer(const struct state_candidate *one, const struct state_candidate *other)
 {
 	const uint64_t offset = nt_state_set_offset(&one->set);
 	const uint64_t other_offset = nt_state_set_offset(&other->set);
@@ -515,12 +515,12 @@ static bool is_newer(const struct candidate *one, const struct candidate *other)
 int nt_state_log_load(struct nt_state_log *state_log,
 		      int (*loaded)(void *loader, const struct nt_state_set *set), void *loader)
 {
-	__attribute__((
-		cleanup(release_candidates))) struct candidate candidate[NT_STATE_LOG_PLACES] = {0};
+	__attribute__((cleanup(
+		release_candidates))) struct state_candidate candidate[NT_STATE_LOG_SLOTS] = {0};
 	int first, r;
 
-	for (size_t i = 0; i < NT_STATE_LOG_PLACES; i++) {
-		r = read_place(state_log, &state_log->place[i], &candidate[i]);
+	for (size_t i = 0; i < NT_STATE_LOG_SLOTS; i++) {
+		r = read_slot(state_log, &state_log->slot[i], &candidate[i]);
 		if (r < 0)
 			return r;
 	}
@@ -539,14 +539,14 @@ struct nt_state_log_mark nt_state_log_mark(const struct nt_state_log *state_log)
 {
 	struct nt_state_log_mark mark = {0};
 
-	for (size_t i = 0; i < NT_STATE_LOG_PLACES; i++) {
-		mark.chunks[i] = state_log->place[i].chunks;
-		if (state_log->place[i].generation > mark.generation)
-			mark.generation = state_log->place[i].generation;
+	for (size_t i = 0; i < NT_STATE_LOG_SLOTS; i++) {
+		mark.chunks[i] = state_log->slot[i].chunks;
+		if (state_log->slot[i].generation > mark.generation)
+			mark.generation = state_log->slot[i].generation;
 	}
 	/* The next generation must not overwrite the only complete set. */
 	if (state_log->whole >= 0 &&
-	    mark.generation % NT_STATE_LOG_PLACES != (unsigned int)state_log->whole)
+	    mark.generation % NT_STATE_LOG_SLOTS != (unsigned int)state_log->whole)
 		mark.generation++;
 	return mark;
 }

@@ -2,7 +2,7 @@
 /*
  * The state log: state sets on a compacted topic of the bus. A set is split into chunks, followed
  * by a manifest once all are stored. Successive generations alternate between two sets of keys
- * ("places"), so a crash while writing one leaves the previous one intact.
+ * ("slots"), so a crash while writing one leaves the previous one intact.
  */
 #ifndef NT_AGGREGATOR_GROUP_STATE_LOG_H
 #define NT_AGGREGATOR_GROUP_STATE_LOG_H
@@ -17,7 +17,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_STATE_LOG_PLACES = 2,
+	NT_STATE_LOG_SLOTS = 2,
 	NT_STATE_LOG_CHUNK_BYTES = NT_WIRE_MAX_STATE_BYTES,
 	NT_STATE_LOG_MAX_CHUNKS = 1024, /* of one set */
 	NT_STATE_LOG_MAX_KEY = 64, /* bytes including the NUL */
@@ -35,22 +35,22 @@ struct nt_state_log_port {
 
 /* The records of a shard on the bus. Zeroes: none. */
 struct nt_state_log_mark {
-	uint64_t generation; /* of the newest; the next one's place is (generation + 1) % PLACES */
-	uint32_t chunks[NT_STATE_LOG_PLACES]; /* keys in use */
+	uint64_t generation; /* of the newest; the next one's slot is (generation + 1) % SLOTS */
+	uint32_t chunks[NT_STATE_LOG_SLOTS]; /* keys in use */
 };
 
 /* A publication in progress. */
 struct nt_state_log_draft {
-	uint32_t shard, chunks, before; /* before: keys that its place used before */
+	uint32_t shard, chunks, before; /* before: keys that its slot used before */
 	uint64_t generation, total, hash;
 	struct nt_bus_position position; /* in the shard's partition of the window topic */
 };
 
 /*
- * Publishes a set as the next generation in three phases: begin writes the chunks; once they are
- * durable end writes the manifest; once that is durable commit advances the mark. Many shards thus
- * share two flushes. After a failure the mark is unchanged, and the next attempt writes to the same
- * place. -EFBIG over the cap of chunks, or the error of the port.
+ * Publishes a set as the next generation in three phases. Begin writes the chunks. Once they are
+ * durable, end writes the manifest. Once that is durable, commit advances the mark. Many shards
+ * thus share two flushes. After a failure the mark is unchanged, and the next attempt writes to the
+ * same slot. -EFBIG over the cap of chunks, or the error of the port.
  */
 NT_MUST_CHECK int nt_state_log_begin(const struct nt_state_log_port *port,
 				     const struct nt_state_set *set, struct nt_state_log_mark *mark,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sharing between aggregators: incidents of others are stored too, and delivery states are
- * published with an incident, so that the next owner of its shard continues from them. Messages
- * that another aggregator must send are `parked`.
+ * Sharing between aggregators. Incidents of others are stored too. Delivery states are published
+ * with an incident, so that the next owner of its shard continues from them. Messages that another
+ * aggregator must send are `parked`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int outcome_of_delivery(const char *state)
 }
 
 /* A stored message, matched with a delivery of an incident. */
-struct row {
+struct delivery_row {
 	char receiver[NT_STORE_MAX_NAME];
 	bool resolved;
 	enum nt_store_severity severity;
@@ -65,12 +65,12 @@ struct row {
 	uint64_t real_ns;
 };
 
-struct rows {
-	struct row row[NT_WIRE_MAX_DELIVERIES];
+struct delivery_rows {
+	struct delivery_row row[NT_WIRE_MAX_DELIVERIES];
 	size_t count;
 };
 
-static int read_rows(struct nt_store *store, const char *incident, struct rows *rows)
+static int read_rows(struct nt_store *store, const char *incident, struct delivery_rows *rows)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
 	int r;
@@ -84,7 +84,7 @@ static int read_rows(struct nt_store *store, const char *incident, struct rows *
 		return r;
 	nt_db_bind_text(select, 1, incident);
 	while (rows->count < NT_WIRE_MAX_DELIVERIES && (r = nt_db_step(select)) > 0) {
-		struct row *row = &rows->row[rows->count++];
+		struct delivery_row *row = &rows->row[rows->count++];
 		uint64_t severity = nt_db_column(select, 2);
 
 		(void)snprintf(row->receiver, sizeof(row->receiver), "%s", nt_db_text(select, 0));
@@ -100,10 +100,10 @@ static int read_rows(struct nt_store *store, const char *incident, struct rows *
 	return r < 0 ? r : 0;
 }
 
-static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row)
+static int read_delivery(const struct nt_delivery *delivery, struct delivery_row *ret_row)
 {
 	const size_t len = strlen(delivery->receiver);
-	struct row row = {
+	struct delivery_row row = {
 		.resolved = !strcmp(delivery->event, "resolved"),
 		.severity = nt_store_severity_of(delivery->severity),
 		.outcome = outcome_of_delivery(delivery->state),
@@ -121,10 +121,11 @@ static int read_delivery(const struct nt_delivery *delivery, struct row *ret_row
 }
 
 /* An incident has one resolved message, regardless of severity. */
-static const struct row *find_row(const struct rows *rows, const struct row *like)
+static const struct delivery_row *find_row(const struct delivery_rows *rows,
+					   const struct delivery_row *like)
 {
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct row *row = &rows->row[i];
+		const struct delivery_row *row = &rows->row[i];
 
 		if (!strcmp(row->receiver, like->receiver) && row->resolved == like->resolved &&
 		    (row->resolved || row->severity == like->severity))
@@ -133,7 +134,7 @@ static const struct row *find_row(const struct rows *rows, const struct row *lik
 	return NULL;
 }
 
-static int write_row(struct nt_store *store, const char *incident, const struct row *row)
+static int write_row(struct nt_store *store, const char *incident, const struct delivery_row *row)
 {
 	nt_autostmt sqlite3_stmt *put = NULL;
 	int r;
@@ -159,10 +160,10 @@ static int write_row(struct nt_store *store, const char *incident, const struct 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Whether the incident's delivery state is at least as certain as the row's. */
-static bool is_recorded(const struct nt_wire_incident *incident, const struct row *row)
+static bool is_recorded(const struct nt_wire_incident *incident, const struct delivery_row *row)
 {
 	for (size_t i = 0; i < incident->deliveries; i++) {
-		struct rows delivery = {.count = 1};
+		struct delivery_rows delivery = {.count = 1};
 
 		if (read_delivery(&incident->delivery[i], &delivery.row[0]) == 0 &&
 		    find_row(&delivery, row) && delivery.row[0].outcome >= row->outcome)
@@ -172,13 +173,13 @@ static bool is_recorded(const struct nt_wire_incident *incident, const struct ro
 }
 
 static int take_deliveries(struct nt_store *store, const struct nt_wire_incident *incident,
-			   const struct rows *known)
+			   const struct delivery_rows *known)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < incident->deliveries; i++) {
-		const struct row *row;
-		struct row delivery;
+		const struct delivery_row *row;
+		struct delivery_row delivery;
 
 		if (read_delivery(&incident->delivery[i], &delivery) < 0) {
 			atomic_fetch_add(&store->deliveries_refused, 1);
@@ -198,7 +199,7 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 		    const struct nt_buf *body, bool is_ours)
 {
 	uint64_t version = 0;
-	struct rows known;
+	struct delivery_rows known;
 	bool is_behind;
 	int existed, r;
 
@@ -254,7 +255,7 @@ int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_o
 struct batch {
 	struct nt_message *message[PUBLISH_BATCH];
 	uint64_t changed[PUBLISH_BATCH];
-	struct rows rows[PUBLISH_BATCH];
+	struct delivery_rows rows[PUBLISH_BATCH];
 	size_t count;
 };
 
@@ -292,7 +293,7 @@ static int read_batch(struct nt_store *store, struct batch *batch)
 	return r;
 }
 
-static int publish_one(const struct nt_wire_incident *incident, const struct rows *rows,
+static int publish_one(const struct nt_wire_incident *incident, const struct delivery_rows *rows,
 		       const struct nt_sink_bus_producer *bus_producer)
 {
 	struct nt_delivery delivery[NT_WIRE_MAX_DELIVERIES];
@@ -365,7 +366,7 @@ int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer
 
 /* Rebuilds the body of an adopted message from the current incident. */
 static int fill_body(struct nt_store *store, const struct nt_wire_incident *incident,
-		     const struct row *row)
+		     const struct delivery_row *row)
 {
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *update = NULL;
@@ -399,7 +400,7 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 
 static int adopt_one(struct nt_store *store, const struct nt_wire_incident *incident)
 {
-	struct rows rows;
+	struct delivery_rows rows;
 	size_t adopted = 0;
 	int r;
 

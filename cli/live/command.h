@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "common/options/opt.h"
+
 struct nt_command {
 	const char *name;
 	const char *summary; /* one line, lower case, no full stop */
@@ -21,6 +23,13 @@ extern const size_t nt_command_count;
 
 /* The row of that name, or NULL. */
 const struct nt_command *nt_command_find(const char *name);
+
+/*
+ * The body of a command: loads the options into config, which is zeroed, runs, and releases config.
+ * run() gets config and returns an exit code, as does this.
+ */
+int nt_command_main(const struct nt_opt_program *program, int argc, char **argv, void *config,
+		    int (*run)(void *config));
 
 int nt_command_slow_ranks(int argc, char **argv);
 int nt_command_jobs(int argc, char **argv);

@@ -227,7 +227,7 @@ static int print_incident(const json_t *incident)
 	if (until)
 		line("until", 0, "%s", until);
 	line("seen", 0, "%s", nt_json_get_text(incident, "seen", "-"));
-	line("confidence", 0, "%.3f at tier %s, %u %% of the windows seen",
+	line("confidence", 0, "%.3f at tier %s, %u %% of the windows received",
 	     nt_json_get_number(incident, "confidence", 0), nt_json_get_text(incident, "tier", "-"),
 	     nt_parse_percent(nt_json_get_number(incident, "completeness", 0)));
 	print_cost(incident);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/live/command.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
 
@@ -21,36 +22,33 @@ int nt_live_no_memory(void)
 	return NT_EXIT_SYSTEM;
 }
 
-static int run_with_client(const struct nt_live_config *config, nt_live_run *run)
+/* The options, and what runs with them. */
+struct live_command {
+	struct nt_live_config config; /* the first member: nt_opt_load() fills it */
+	nt_live_run *run;
+};
+
+static int run_with_client(void *data)
 {
+	const struct live_command *command = data;
 	const struct nt_client_options options = {
-		.server = config->server,
-		.token_file = config->token_file,
-		.ca_file = config->ca_file,
+		.server = command->config.server,
+		.token_file = command->config.token_file,
+		.ca_file = command->config.ca_file,
 	};
 	nt_auto(nt_client) struct nt_client *client = NULL;
 	struct nt_client_error error;
 
 	if (nt_client_open(&options, &client, &error) < 0)
 		return nt_live_fail(&error);
-	return run(client, config);
+	return command->run(client, &command->config);
 }
 
 int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt_live_run *run)
 {
-	struct nt_live_config config = {0};
-	struct nt_opt_error error = {0};
-	int r;
+	struct live_command command = {.run = run};
 
-	r = nt_opt_load(program, argc, argv, &config, &error);
-	if (r < 0) {
-		(void)fprintf(stderr, "neutracer: %s\n", error.text);
-		r = (int)error.exit;
-	} else {
-		r = r > 0 ? NT_EXIT_OK : run_with_client(&config, run);
-	}
-	nt_opt_free(program, &config);
-	return r;
+	return nt_command_main(program, argc, argv, &command, run_with_client);
 }
 
 int nt_live_print_json(const json_t *json)

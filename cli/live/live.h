@@ -24,14 +24,14 @@ struct nt_live_config {
 /* clang-format off */
 #define NT_LIVE_OPTIONS                                                                            \
 	{"server", NT_OPT_STRING, offsetof(struct nt_live_config, server), NT_DEFAULT_SERVER, 0,   \
-	 0, "where the aggregator answers", "URL", NULL, 0},                                       \
+	 0, "URL of the aggregator", "URL", NULL, 0},                                       \
 	{"token-file", NT_OPT_STRING, offsetof(struct nt_live_config, token_file),                 \
 	 NT_DEFAULT_TOKEN_FILE, 0, 0, "the aggregator's token file, or a copy of it", "FILE",      \
 	 NULL, 0},                                                                                 \
 	{"ca-file", NT_OPT_STRING, offsetof(struct nt_live_config, ca_file), NULL, 0, 0,           \
 	 "certificates to trust with https (PEM), beside the system's", "FILE", NULL, 0},          \
 	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
-	 "print JSON as the REST interface answers it", NULL, NULL, NT_OPT_CLI_ONLY}
+	 "print the JSON of the REST interface", NULL, NULL, NT_OPT_CLI_ONLY}
 
 #define NT_LIVE_FILTER(name_, field_, arg_, words_, help_)                                         \
 	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \

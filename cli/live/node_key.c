@@ -9,12 +9,12 @@
 #include "common/bus/node_key.h"
 #include "common/options/opt.h"
 
-struct config {
+struct node_key_config {
 	char *node_secret_file;
 	struct nt_opt_args args;
 };
 
-#define OPT(field) offsetof(struct config, field)
+#define OPT(field) offsetof(struct node_key_config, field)
 
 static const struct nt_opt options[] = {
 	{.name = "node-secret-file",
@@ -46,8 +46,9 @@ static const struct nt_opt_program program = {
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
 };
 
-static int run(const struct config *config)
+static int run(void *data)
 {
+	const struct node_key_config *config = data;
 	nt_auto(nt_node_secrets) struct nt_node_secrets *secrets = NULL;
 	const char *path = config->node_secret_file, *node = config->args.value[0];
 	struct nt_node_key_error error = {0};
@@ -76,16 +77,7 @@ static int run(const struct config *config)
 
 int nt_command_node_key(int argc, char **argv)
 {
-	struct config config = {0};
-	struct nt_opt_error error;
-	int r = nt_opt_load(&program, argc, argv, &config, &error), code = NT_EXIT_OK;
+	struct node_key_config config = {0};
 
-	if (r < 0) {
-		(void)fprintf(stderr, "neutracer: %s\n", error.text);
-		code = (int)error.exit;
-	} else if (r == 0) {
-		code = run(&config);
-	}
-	nt_opt_free(&program, &config);
-	return code;
+	return nt_command_main(&program, argc, argv, &config, run);
 }

@@ -14,7 +14,7 @@
 #include "common/bus/kafka/url.h"
 #include "common/system/clock.h"
 
-struct config {
+struct topics_config {
 	char *bus;
 	struct nt_bus_security security;
 	uint32_t partitions, replication;
@@ -22,7 +22,7 @@ struct config {
 	struct nt_opt_args args;
 };
 
-#define OPT(field) offsetof(struct config, field)
+#define OPT(field) offsetof(struct topics_config, field)
 
 static bool is_kafka(const char *url)
 {
@@ -41,7 +41,7 @@ static const struct nt_opt options[] = {
 	 .arg = "URL",
 	 .help = "the brokers: kafka://HOST:PORT,...[/PREFIX]",
 	 .form = &brokers_form},
-	NT_BUS_SECURITY_OPTIONS(struct config, security),
+	NT_BUS_SECURITY_OPTIONS(struct topics_config, security),
 	{.name = "partitions",
 	 .kind = NT_OPT_U32,
 	 .offset = OPT(partitions),
@@ -173,12 +173,13 @@ static bool is_of_bus(int r)
 	       r == -ETIMEDOUT;
 }
 
-static int run(const struct config *config)
+static int run(void *data)
 {
+	const struct topics_config *config = data;
 	const char *action = config->args.value[0];
 	const bool is_create = strcmp(action, "create") == 0, is_list = strcmp(action, "list") == 0;
 	const struct nt_bus_options bus = {.security = config->security, .client = "neutracer"};
-	const struct nt_kafka_topics_wish wish = {
+	const struct nt_kafka_topics_options wanted = {
 		.partitions = config->partitions,
 		.replication = config->replication,
 		.retention_ns = config->retention_ns,
@@ -194,9 +195,9 @@ static int run(const struct config *config)
 		return NT_EXIT_USAGE;
 	}
 	if (is_create)
-		r = nt_kafka_topics_create(config->bus, &bus, &wish, states, &error);
+		r = nt_kafka_topics_create(config->bus, &bus, &wanted, states, &error);
 	else
-		r = nt_kafka_topics_check(config->bus, &bus, &wish, states, &error);
+		r = nt_kafka_topics_check(config->bus, &bus, &wanted, states, &error);
 	if (r < 0) {
 		(void)fprintf(stderr, "neutracer topics: %s\n",
 			      *error.text ? error.text : strerrordesc_np(-r));
@@ -207,16 +208,7 @@ static int run(const struct config *config)
 
 int nt_command_topics(int argc, char **argv)
 {
-	struct config config = {0};
-	struct nt_opt_error error;
-	int r = nt_opt_load(&program, argc, argv, &config, &error), code = NT_EXIT_OK;
+	struct topics_config config = {0};
 
-	if (r < 0) {
-		(void)fprintf(stderr, "neutracer: %s\n", error.text);
-		code = (int)error.exit;
-	} else if (r == 0) {
-		code = run(&config);
-	}
-	nt_opt_free(&program, &config);
-	return code;
+	return nt_command_main(&program, argc, argv, &config, run);
 }

@@ -2,14 +2,19 @@
 #include "cli/readers/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "cli/readers/pickle.h"
 
 enum {
 	HEAD_BYTES = 64 << 10, /* of a file, to detect its format */
+	PIPE_BYTES = 64 << 10, /* read at once */
 };
 
 static void close_gz(gzFile *file)
@@ -18,128 +23,155 @@ static void close_gz(gzFile *file)
 		(void)gzclose_r(*file);
 }
 
-int nt_input_read(const char *path, struct nt_buf *buf, struct nt_trace_error *ret_error)
+const char *nt_input_place(const char *path, char place[NT_INPUT_PLACE_BYTES])
 {
-	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
-	int r;
+	static const char files[] = "/proc/self/fd/";
+	const char *end;
 
-	if (!file) {
-		r = errno ? -errno : -ENOMEM;
-		(void)nt_trace_refuse(ret_error, "%s: %s", path, strerrordesc_np(-r));
-		return r;
-	}
-	buf->max = NT_INPUT_MAX_BYTES;
-	for (;;) {
-		int n;
-
-		r = nt_buf_reserve(buf, 1 << 16);
-		if (r == -ENOBUFS)
-			return nt_trace_refuse(ret_error, "%s: larger than %d bytes", path,
-					       NT_INPUT_MAX_BYTES);
-		if (r < 0)
-			return r;
-		n = gzread(file, buf->data + buf->len, 1 << 16);
-		if (n < 0)
-			return nt_trace_refuse(ret_error, "%s: damaged compression", path);
-		if (n == 0) {
-			(void)gzerror(file, &r);
-			return r == Z_BUF_ERROR
-				       ? nt_trace_refuse(
-						 ret_error,
-						 "%s: cut short at byte %zu of what it unpacks to",
-						 path, buf->len)
-				       : 0;
-		}
-		buf->len += (size_t)n;
-	}
+	if (strncmp(path, files, strlen(files)) != 0)
+		return path;
+	end = strstr(path, "//");
+	if (!end || end - path >= NT_INPUT_PLACE_BYTES)
+		return path;
+	(void)snprintf(place, NT_INPUT_PLACE_BYTES, "%.*s", (int)(end - path), path);
+	return place;
 }
 
-int nt_input_json(const char *path, const struct nt_buf *buf, json_t **ret_root,
-		  struct nt_trace_error *ret_error)
-{
-	json_error_t why = {0};
-	json_t *root = json_loadb((const char *)buf->data, buf->len, 0, &why);
+struct nt_input {
+	const char *path;
+	gzFile file;
+	uint64_t bytes; /* unpacked so far */
+	struct nt_trace_error *error;
+};
 
-	if (!root)
-		return nt_trace_refuse(ret_error, "%s:%d: no JSON at byte %d: %s", path, why.line,
-				       why.position, why.text);
-	*ret_root = root;
+int nt_input_nameless(void)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		fd = memfd_create("neutracer", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Copies a pipe into a file, which can be read twice. */
+static int copy(int from, int *ret_fd)
+{
+	nt_autoclose int fd = nt_input_nameless();
+	off_t bytes = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fd;
+	while (n && bytes <= NT_INPUT_MAX_BYTES) {
+		n = splice(from, NULL, fd, NULL, PIPE_BYTES, 0);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	*ret_fd = nt_take_fd(&fd);
 	return 0;
 }
 
-/* The position behind the string at `at`. */
-static size_t skip_string(const char *text, size_t len, size_t at)
+static int open_file(const char *path, int *ret_fd)
 {
-	for (at++; at < len && text[at] != '"'; at++)
-		at += text[at] == '\\';
-	return at < len ? at + 1 : len;
+	char place[NT_INPUT_PLACE_BYTES];
+	nt_autoclose int fd = open(nt_input_place(path, place), O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISFIFO(st.st_mode))
+		return copy(fd, ret_fd);
+	*ret_fd = nt_take_fd(&fd);
+	return 0;
 }
 
-/* Whether the string at `at` is that key: the last duplicate counts, as in the parser. */
-static bool is_key(const char *text, size_t len, size_t at, const char *key)
+int nt_input_open(const char *path, struct nt_input **ret_input, struct nt_trace_error *ret_error)
 {
-	size_t end = skip_string(text, len, at);
+	nt_auto(nt_input) struct nt_input *input = calloc(1, sizeof(*input));
+	nt_autoclose int fd = -1;
+	int r;
 
-	if (end - at != strlen(key) + 2 || memcmp(text + at + 1, key, strlen(key)) != 0)
-		return false;
-	while (end < len && strchr(" \t\r\n", text[end]))
-		end++;
-	return end < len && text[end] == ':';
-}
-
-size_t nt_input_line(const struct nt_buf *text, const char *key, size_t at)
-{
-	const char *data = (const char *)text->data;
-	const int list_depth = key ? 2 : 1;
-	size_t line = 1, member = 0, found = 0;
-	bool inside = !key, begins = false;
-	int depth = 0;
-
-	for (size_t i = 0; i < text->len; i++) {
-		const char c = data[i];
-		const bool space = c == ' ' || c == '\t' || c == '\r' || c == '\n';
-
-		line += c == '\n';
-		if (begins && !space) {
-			if (member == at)
-				found = line;
-			begins = false;
-		}
-		if (c == '"') {
-			if (depth == 1 && key && is_key(data, text->len, i, key)) {
-				inside = true;
-				found = at == SIZE_MAX ? line : 0;
-			}
-			i = skip_string(data, text->len, i) - 1;
-		} else if (c == '{' || c == '[') {
-			depth++;
-			begins = inside && depth == list_depth && c == '[';
-			member = begins ? 0 : member;
-		} else if (c == '}' || c == ']') {
-			depth--;
-			inside = inside && depth >= list_depth;
-		} else if (c == ',' && inside && depth == list_depth) {
-			member++;
-			begins = true;
-		} else if (c == ',' && depth < list_depth) {
-			inside = false;
-		}
+	if (!input)
+		return -ENOMEM;
+	input->path = path;
+	input->error = ret_error;
+	r = open_file(path, &fd);
+	if (r < 0) {
+		(void)nt_trace_refuse(ret_error, "%s: %s", path, strerrordesc_np(-r));
+		return r;
 	}
-	return found;
+	input->file = gzdopen(fd, "rb");
+	if (!input->file)
+		return -ENOMEM;
+	(void)nt_take_fd(&fd);
+	(void)gzbuffer(input->file, PIPE_BYTES);
+	*ret_input = nt_take(input);
+	return 0;
 }
 
-int nt_input_refuse_at(struct nt_trace_error *error, const char *path, const struct nt_buf *text,
-		       const char *key, size_t at, const char *what)
+void nt_input_free(struct nt_input *input)
 {
-	const struct nt_trace_error why = *error;
-	const size_t line = text ? nt_input_line(text, key, at) : 0;
-	char where[32] = "", number[32] = "";
+	if (input && input->file)
+		(void)gzclose_r(input->file);
+	free(input);
+}
 
-	if (line)
-		(void)snprintf(where, sizeof(where), ":%zu", line);
-	if (at != SIZE_MAX)
-		(void)snprintf(number, sizeof(number), " %zu", at);
-	return nt_trace_refuse(error, "%s%s: %s%s: %s", path, where, what, number, why.text);
+ptrdiff_t nt_input_next(void *context, char *data, size_t size)
+{
+	struct nt_input *input = context;
+	const int n = gzread(input->file, data, (unsigned int)size);
+	int r = 0;
+
+	if (n < 0) {
+		(void)gzerror(input->file, &r);
+		return r == Z_MEM_ERROR
+			       ? -ENOMEM
+			       : nt_trace_refuse(input->error,
+						 "%s: damaged gzip data: copy the file again",
+						 input->path);
+	}
+	if (n == 0) {
+		(void)gzerror(input->file, &r);
+		return r == Z_BUF_ERROR
+			       ? nt_trace_refuse(input->error,
+						 "%s: cut short at byte %" PRIu64
+						 " of the unpacked data: copy the file again",
+						 input->path, input->bytes)
+			       : 0;
+	}
+	input->bytes += (uint64_t)n;
+	return input->bytes > NT_INPUT_MAX_BYTES
+		       ? nt_trace_refuse(input->error, "%s: larger than %d bytes", input->path,
+					 NT_INPUT_MAX_BYTES)
+		       : n;
+}
+
+int nt_input_rewind(struct nt_input *input)
+{
+	if (!input->bytes)
+		return 0;
+	input->bytes = 0;
+	return gzrewind(input->file) < 0 ? -EIO : 0;
+}
+
+int nt_input_read(struct nt_input *input, struct nt_buf *buf)
+{
+	buf->max = NT_INPUT_MAX_BYTES + PIPE_BYTES;
+	for (;;) {
+		int r = nt_buf_reserve(buf, PIPE_BYTES);
+		ptrdiff_t n;
+
+		if (r < 0)
+			return r;
+		n = nt_input_next(input, (char *)buf->data + buf->len, PIPE_BYTES);
+		if (n <= 0)
+			return (int)n;
+		buf->len += (size_t)n;
+	}
 }
 
 static bool is_one_of(const char *key, size_t len, const char *const *names, size_t count)
@@ -181,11 +213,13 @@ static bool has_flight_key(const char *text, size_t len)
 
 bool nt_input_is_flight(const char *path)
 {
-	__attribute__((cleanup(close_gz))) gzFile file = gzopen(path, "rbe");
+	__attribute__((cleanup(close_gz))) gzFile file = NULL;
 	nt_autofree char *head = malloc(HEAD_BYTES);
+	char place[NT_INPUT_PLACE_BYTES];
 	size_t len, at = 0;
 	int n;
 
+	file = gzopen(nt_input_place(path, place), "rbe");
 	n = file && head ? gzread(file, head, HEAD_BYTES) : 0;
 	if (n <= 0)
 		return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads an input file whole, decompresses gzip, and parses JSON. */
+/* Reads an input file, decompresses gzip. */
 #ifndef NT_CLI_READERS_INPUT_H
 #define NT_CLI_READERS_INPUT_H
 
-#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/readers/trace.h"
@@ -12,29 +13,37 @@
 
 enum {
 	NT_INPUT_MAX_BYTES = 1 << 30, /* unpacked */
+	NT_INPUT_PLACE_BYTES = 32,
 };
 
-/* -errno of the file with *ret_error; -EBADMSG for damaged compression or over the cap; -ENOMEM. */
-NT_MUST_CHECK int nt_input_read(const char *path, struct nt_buf *buf,
-				struct nt_trace_error *ret_error);
+/*
+ * What to open: the path itself, or of "/proc/self/fd/N//NAME", a file without a name on this
+ * machine, the part before the name. It may be written to `place`.
+ */
+const char *nt_input_place(const char *path, char place[NT_INPUT_PLACE_BYTES]);
 
-/* Parses it; the caller owns *ret_root. -EBADMSG with file, line and byte. */
-NT_MUST_CHECK int nt_input_json(const char *path, const struct nt_buf *buf, json_t **ret_root,
+struct nt_input;
+
+/* Opens a file, perhaps gzipped, or a pipe, which it copies. -errno with *ret_error; -ENOMEM. */
+NT_MUST_CHECK int nt_input_open(const char *path, struct nt_input **ret_input,
 				struct nt_trace_error *ret_error);
+void nt_input_free(struct nt_input *input);
+NT_DEFINE_AUTO(nt_input, nt_input_free)
 
 /*
- * The line, from 1, at which member `at` begins in the list under `key` in the first level of
- * `text`, or in the top-level list (NULL). SIZE_MAX: the line of the value under the key. 0: not
- * found.
+ * The next unpacked bytes of the input: how many, 0 at the end. -EBADMSG for damaged compression or
+ * over the cap, with the error given to nt_input_open(); -ENOMEM. It is a source of nt_json_scan.
  */
-size_t nt_input_line(const struct nt_buf *text, const char *key, size_t at);
+NT_MUST_CHECK ptrdiff_t nt_input_next(void *input, char *data, size_t size);
 
-/*
- * Prefixes *error with file, line and location: those of nt_input_line(), and `what` it is. No line
- * if `text` is NULL. Returns -EBADMSG.
- */
-int nt_input_refuse_at(struct nt_trace_error *error, const char *path, const struct nt_buf *text,
-		       const char *key, size_t at, const char *what);
+/* Starts again. -EIO. */
+NT_MUST_CHECK int nt_input_rewind(struct nt_input *input);
+
+/* Appends all that is left. -EBADMSG as nt_input_next(); -ENOMEM. */
+NT_MUST_CHECK int nt_input_read(struct nt_input *input, struct nt_buf *buf);
+
+/* An open file without a name, on the disk if there is a place for it. -errno. */
+NT_MUST_CHECK int nt_input_nameless(void);
 
 /*
  * Whether the file looks like a dump of PyTorch's flight recorder, as JSON or pickled, by the

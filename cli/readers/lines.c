@@ -6,6 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "cli/readers/input.h"
+
 enum {
 	LINE_MAX_BYTES = 64 << 10,
 };
@@ -19,12 +21,13 @@ struct nt_lines {
 int nt_lines_open(const char *path, struct nt_lines **ret_lines)
 {
 	nt_auto(nt_lines) struct nt_lines *lines = NULL;
+	char place[NT_INPUT_PLACE_BYTES];
 	nt_autoclose int fd = -1;
 
 	lines = calloc(1, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(nt_input_place(path, place), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	lines->file =

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The period of a sequence of calls: which of them form one step, if the trace does not say so. */
+/*
+ * The period of a sequence of calls: which of them form one step, if the trace does not state it.
+ */
 #ifndef NT_CLI_READERS_PERIOD_H
 #define NT_CLI_READERS_PERIOD_H
 

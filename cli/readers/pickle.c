@@ -163,7 +163,7 @@ static int push(struct machine *machine, struct value value)
 	int r;
 
 	if (machine->stack.count == NT_PICKLE_MAX_STACK)
-		r = refuse(machine, "more values wait than can be kept");
+		r = refuse(machine, "too many values on the stack");
 	else
 		r = grow(&machine->stack, machine->stack.count + 1);
 	if (r < 0) {
@@ -215,7 +215,7 @@ static int push_text(struct machine *machine, size_t bytes)
 	errno = 0;
 	json = json_stringn((const char *)text, (size_t)len);
 	if (!json && errno != ENOMEM)
-		return refuse(machine, "a text that is no UTF-8");
+		return refuse(machine, "a string is not UTF-8");
 	return push_json(machine, json);
 }
 
@@ -228,7 +228,7 @@ static int push_long(struct machine *machine, size_t bytes)
 	if (r < 0)
 		return r;
 	if (len > sizeof(number))
-		return refuse(machine, "a number of more than 64 bits");
+		return refuse(machine, "an integer has more than 64 bits");
 	r = take_number(machine, (size_t)len, &number);
 	if (r < 0)
 		return r;
@@ -273,7 +273,7 @@ static int find_mark(const struct machine *machine, size_t *ret_at)
 		*ret_at = at;
 		return 0;
 	}
-	return refuse(machine, "the end of a list that was not begun");
+	return refuse(machine, "no mark on the stack");
 }
 
 /* The list or dict at `at`, which must be open, or NULL. */
@@ -299,10 +299,10 @@ static int add_weight(const struct machine *machine, struct holder *into, const 
 	if (depth > into->depth)
 		into->depth = depth;
 	if (into->depth > NT_PICKLE_MAX_DEPTH)
-		return refuse(machine, "lists in lists, too deep for plain data");
+		return refuse(machine, "lists are nested too deep");
 	into->weight += part ? part->weight : 1;
 	if (into->weight > NT_PICKLE_MAX_VALUES)
-		return refuse(machine, "more values than can be read");
+		return refuse(machine, "more values than the reader accepts");
 	return 0;
 }
 
@@ -317,7 +317,7 @@ static int set_key(const struct machine *machine, json_t *dict, const struct val
 			       (long long)json_integer_value(key->json));
 		text = number;
 	} else if (!text || strlen(text) != json_string_length(key->json)) {
-		return refuse(machine, "a key that is neither a text nor a number");
+		return refuse(machine, "a key of a dict is neither a string nor an integer");
 	}
 	return json_object_set(dict, text, value) < 0 ? -ENOMEM : 0;
 }
@@ -339,16 +339,16 @@ static int put_into(struct machine *machine, size_t into, size_t first, size_t d
 
 	if (!holder)
 		return refuse(machine,
-			      dict ? "no dict to put this into, or one that is used already"
-				   : "no list to put this into, or one that is used already");
+			      dict ? "no dict to add to, or it is part of another value already"
+				   : "no list to add to, or it is part of another value already");
 	if (count % step)
-		return refuse(machine, "a key without a value");
+		return refuse(machine, "a key of a dict has no value");
 	for (size_t i = first; i < machine->stack.count; i += step) {
 		const struct value *value = &machine->stack.value[i + step - 1];
 		int r;
 
 		if (!value->json || !machine->stack.value[i].json)
-			return refuse(machine, "a list that was begun inside of this one");
+			return refuse(machine, "a mark inside of a list");
 		r = add_weight(machine, holder, value);
 		if (r < 0)
 			return r;
@@ -373,7 +373,7 @@ static int wrap(struct machine *machine, size_t count, bool marked, bool dict)
 	if (marked)
 		r = find_mark(machine, &first);
 	else if (machine->stack.count < count)
-		r = refuse(machine, "fewer values than it takes");
+		r = refuse(machine, "too few values on the stack");
 	else
 		first = machine->stack.count - count;
 	/* Pushed on top, then moved below its content. */
@@ -403,11 +403,11 @@ static int append(struct machine *machine, bool dict, bool many)
 		if (r < 0)
 			return r;
 		if (first < 2)
-			return refuse(machine, "no list to put this into");
+			return refuse(machine, "no list to add to");
 		return put_into(machine, first - 2, first, first - 1, dict);
 	}
 	if (machine->stack.count < count + 1)
-		return refuse(machine, "fewer values than it takes");
+		return refuse(machine, "too few values on the stack");
 	first = machine->stack.count - count;
 	return put_into(machine, first - 1, first, first, dict);
 }
@@ -422,10 +422,10 @@ static int put_memo(struct machine *machine, uint64_t index)
 	int r;
 
 	if (!top || !top->json)
-		return refuse(machine, "nothing to remember");
+		return refuse(machine, "no value to store in the memo");
 	/* Each value takes at least a byte, so a valid index is below the file's length. */
 	if (index >= MAX_MEMO || (index > UINT8_MAX && index >= machine->len))
-		return refuse(machine, "more to remember than can be kept");
+		return refuse(machine, "the index in the memo is too large");
 	r = grow(memo, (size_t)index + 1);
 	if (r < 0)
 		return r;
@@ -447,7 +447,7 @@ static int get_memo(struct machine *machine, size_t bytes)
 		return r;
 	value = index < machine->memo.count ? &machine->memo.value[index] : NULL;
 	if (!value || !value->json)
-		return refuse(machine, "a value that was not remembered");
+		return refuse(machine, "no such value in the memo");
 	/* An open list could become part of itself. */
 	if (value->holder)
 		machine->holder[value->holder - 1].closed = true;
@@ -471,7 +471,7 @@ static int check_protocol(struct machine *machine)
 	int r = take_number(machine, 1, &protocol);
 
 	if (r == 0 && protocol > MAX_PROTOCOL)
-		r = refuse(machine, "a protocol newer than 5");
+		r = refuse(machine, "the protocol is newer than 5");
 	return r;
 }
 
@@ -549,7 +549,7 @@ static int run(struct machine *machine, uint8_t op)
 	default:
 		return nt_trace_refuse(
 			machine->error,
-			"%s: byte %zu of the pickle: opcode 0x%02x: only numbers, texts, lists, tuples and dicts are read",
+			"%s: byte %zu of the pickle: opcode 0x%02x: only numbers, strings, lists, tuples and dicts are supported",
 			machine->path, machine->op_at, op);
 	}
 }
@@ -580,9 +580,9 @@ int nt_pickle_read(const char *path, const uint8_t *data, size_t len, json_t **r
 			return r;
 	}
 	if (machine.stack.count != 1 || !machine.stack.value[0].json)
-		return refuse(&machine, "it ends with another number of values than one");
+		return refuse(&machine, "the pickle does not end with exactly one value");
 	if (machine.at != len)
-		return nt_trace_refuse(ret_error, "%s: %zu bytes behind the end of the pickle",
+		return nt_trace_refuse(ret_error, "%s: %zu bytes follow the end of the pickle",
 				       path, len - machine.at);
 	*ret_root = json_incref(machine.stack.value[0].json);
 	return 0;

@@ -12,7 +12,7 @@ enum {
 };
 
 /*
- * A rank that is far behind adds at most the clip to its sum in each window; its finding becomes
+ * A rank that is far behind adds at most the clip to its sum in each window. Its finding becomes
  * pending in the window that reaches the threshold.
  */
 static uint32_t count_needed(const struct nt_rules *rules, double threshold)
@@ -21,77 +21,106 @@ static uint32_t count_needed(const struct nt_rules *rules, double threshold)
 	       (uint32_t)ceil(threshold / (rules->z_clip - rules->drift));
 }
 
-void nt_coverage_add(struct nt_coverage *reach, const struct nt_rules *rules,
+/* Whether the ranks call collectives, whose transfers are compared with their own past alone. */
+static bool has_collectives(const struct nt_frame *frame)
+{
+	for (size_t i = 0; i < frame->ranks; i++)
+		for (size_t j = 0; j < frame->rank[i].comms; j++) {
+			const struct nt_frame_comm *comm = &frame->rank[i].comm[j];
+
+			for (size_t k = 0; comm->size > 1 && k < comm->ops; k++)
+				if (comm->op[k].kind == NT_FRAME_SYNCHRONISING ||
+				    comm->op[k].kind == NT_FRAME_ALL_TO_ALL)
+					return true;
+		}
+	return false;
+}
+
+void nt_coverage_add(struct nt_coverage *coverage, const struct nt_rules *rules,
 		     const struct nt_detect *detect, const struct nt_frame *frame)
 {
 	/* Once all ranks can be judged, that stays so: nothing to update. */
-	const bool settled = reach->needed && !reach->alone && !reach->few && !reach->blind &&
-			     reach->ranks >= frame->ranks;
+	const bool settled = coverage->needed && !coverage->alone && !coverage->few &&
+			     !coverage->blind && coverage->ranks >= frame->ranks;
 	double threshold = 0.0;
 
-	if (frame->ranks > reach->ranks)
-		reach->ranks = (uint32_t)frame->ranks;
+	if (frame->ranks > coverage->ranks)
+		coverage->ranks = (uint32_t)frame->ranks;
+	coverage->network = coverage->network || has_collectives(frame);
 	for (size_t i = 0; i < frame->ranks; i++)
-		reach->stepped += frame->rank[i].steps > 0;
+		coverage->stepped += frame->rank[i].steps > 0;
 	if (settled)
 		return;
-	reach->alone = reach->few = reach->blind = 0;
+	coverage->alone = coverage->few = coverage->blind = 0;
 	for (size_t i = 0; i < frame->ranks; i++) {
 		struct nt_detect_rank_view view = {0};
 
 		if (!nt_detect_rank(detect, frame->rank[i].rank, &view))
 			continue;
-		reach->alone += view.peer_count == 0;
-		reach->few += view.peer_count > 0 && view.peer_count < NT_FEW_PEERS;
-		reach->blind += !view.own_observable;
+		coverage->alone += view.peer_count == 0;
+		coverage->few += view.peer_count > 0 && view.peer_count < NT_FEW_PEERS;
+		coverage->blind += !view.own_observable;
 		threshold = fmax(threshold, view.threshold);
 	}
 	if (threshold > 0.0)
-		reach->needed = count_needed(rules, threshold);
+		coverage->needed = count_needed(rules, threshold);
 }
 
-void nt_coverage_restart(struct nt_coverage *reach)
+void nt_coverage_restart(struct nt_coverage *coverage)
 {
-	*reach = (struct nt_coverage){.most = nt_coverage_windows(reach)};
+	*coverage = (struct nt_coverage){.most = nt_coverage_windows(coverage)};
 }
 
-uint64_t nt_coverage_windows(const struct nt_coverage *reach)
+uint64_t nt_coverage_windows(const struct nt_coverage *coverage)
 {
-	const uint64_t now = reach->ranks ? reach->stepped / reach->ranks : 0;
+	const uint64_t now = coverage->ranks ? coverage->stepped / coverage->ranks : 0;
 
-	return now > reach->most ? now : reach->most;
+	return now > coverage->most ? now : coverage->most;
 }
 
-bool nt_coverage_is_short(const struct nt_coverage *reach)
+bool nt_coverage_is_short(const struct nt_coverage *coverage)
 {
-	const uint64_t windows = nt_coverage_windows(reach);
+	const uint64_t windows = nt_coverage_windows(coverage);
 
-	return windows == 0 || windows < reach->needed;
+	return windows == 0 || windows < coverage->needed;
+}
+
+static bool is_history_short(const struct nt_coverage *coverage)
+{
+	return nt_coverage_windows(coverage) < NT_PAST_WINDOWS + coverage->needed;
 }
 
 /* Two populations are reported once they last as long as learning a history takes. */
-static bool lacks_past(const struct nt_coverage *reach)
+static bool lacks_past(const struct nt_coverage *coverage)
 {
-	return reach->few && nt_coverage_windows(reach) < NT_PAST_WINDOWS + reach->needed;
+	return coverage->few && is_history_short(coverage);
 }
 
-bool nt_coverage_is_whole(const struct nt_coverage *reach)
+/* Of transfers; that no rank can be judged either is said first. */
+static bool lacks_network(const struct nt_coverage *coverage)
 {
-	return !nt_coverage_is_short(reach) && !reach->alone && !reach->blind && !lacks_past(reach);
+	return coverage->network && !nt_coverage_is_short(coverage) && is_history_short(coverage);
 }
 
-static int say_short(const struct nt_coverage *reach, const char *prefix, const char *unit,
+bool nt_coverage_is_whole(const struct nt_coverage *coverage)
+{
+	return !nt_coverage_is_short(coverage) && !coverage->alone && !coverage->blind &&
+	       !lacks_past(coverage) && !lacks_network(coverage);
+}
+
+static int say_short(const struct nt_coverage *coverage, const char *prefix, const char *unit,
 		     nt_coverage_note_fn *take, void *data)
 {
-	const uint64_t windows = nt_coverage_windows(reach);
+	const uint64_t windows = nt_coverage_windows(coverage);
 	char note[NOTE_BYTES];
 
 	if (windows)
 		(void)snprintf(note, sizeof(note),
 			       "%s%" PRIu64 " %s%s: at least %u are needed to name a culprit%s",
-			       prefix, windows, unit, windows == 1 ? "" : "s", reach->needed,
-			       reach->ranks > 2 ? "; --windows lists the ranks that deviate in them"
-						: "");
+			       prefix, windows, unit, windows == 1 ? "" : "s", coverage->needed,
+			       coverage->ranks > 2
+				       ? "; --windows lists the ranks that deviate in them"
+				       : "");
 	else
 		(void)snprintf(note, sizeof(note),
 			       "%sno %s holds a whole step of every rank: no rank was judged",
@@ -99,18 +128,18 @@ static int say_short(const struct nt_coverage *reach, const char *prefix, const 
 	return take(data, note);
 }
 
-static int say_alone(const struct nt_coverage *reach, const char *prefix, const char *unit,
+static int say_alone(const struct nt_coverage *coverage, const char *prefix, const char *unit,
 		     nt_coverage_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES], who[64];
 
-	if (reach->ranks == 1)
+	if (coverage->ranks == 1)
 		(void)snprintf(who, sizeof(who), "one rank");
-	else if (reach->alone == reach->ranks)
+	else if (coverage->alone == coverage->ranks)
 		(void)snprintf(who, sizeof(who), "no rank has peers");
 	else
-		(void)snprintf(who, sizeof(who), "%u of %u ranks have no peers", reach->alone,
-			       reach->ranks);
+		(void)snprintf(who, sizeof(who), "%u of %u ranks have no peers", coverage->alone,
+			       coverage->ranks);
 	(void)snprintf(
 		note, sizeof(note),
 		"%s%s: only changes against its own history are found, and the first %d %ss are "
@@ -119,28 +148,36 @@ static int say_alone(const struct nt_coverage *reach, const char *prefix, const 
 	return take(data, note);
 }
 
-int nt_coverage_each(const struct nt_coverage *reach, const char *prefix, const char *unit,
+int nt_coverage_each(const struct nt_coverage *coverage, const char *prefix, const char *unit,
 		     nt_coverage_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
 	int r;
 
-	r = nt_coverage_is_short(reach) ? say_short(reach, prefix, unit, take, data) : 0;
-	if (r == 0 && reach->alone)
-		r = say_alone(reach, prefix, unit, take, data);
-	if (r == 0 && lacks_past(reach)) {
+	r = nt_coverage_is_short(coverage) ? say_short(coverage, prefix, unit, take, data) : 0;
+	if (r == 0 && coverage->alone)
+		r = say_alone(coverage, prefix, unit, take, data);
+	if (r == 0 && lacks_past(coverage)) {
 		(void)snprintf(
 			note, sizeof(note),
 			"%s%u of %u ranks have fewer than %d peers: a slow one is found only "
 			"after the first %d %ss, which are the baseline",
-			prefix, reach->few, reach->ranks, NT_FEW_PEERS, NT_PAST_WINDOWS, unit);
+			prefix, coverage->few, coverage->ranks, NT_FEW_PEERS, NT_PAST_WINDOWS,
+			unit);
 		r = take(data, note);
 	}
-	if (r == 0 && reach->blind) {
+	if (r == 0 && lacks_network(coverage)) {
+		(void)snprintf(note, sizeof(note),
+			       "%sa slow network is found only after the first %d %ss, which are "
+			       "the baseline",
+			       prefix, NT_PAST_WINDOWS, unit);
+		r = take(data, note);
+	}
+	if (r == 0 && coverage->blind) {
 		(void)snprintf(note, sizeof(note),
 			       "%sthe own work of %u of %u ranks is not observable (tier T1): only "
 			       "causes on their hosts can be found",
-			       prefix, reach->blind, reach->ranks);
+			       prefix, coverage->blind, coverage->ranks);
 		r = take(data, note);
 	}
 	return r;

@@ -20,20 +20,21 @@ struct nt_coverage {
 	uint32_t alone; /* ranks without peers, in the last frame */
 	uint32_t few; /* ranks with so few peers that only their history shows which is slow */
 	uint32_t blind; /* ranks whose own work is not observable */
+	bool network; /* ranks call collectives */
 };
 
 /* Adds the frame that the detector has just processed. */
-void nt_coverage_add(struct nt_coverage *reach, const struct nt_rules *rules,
+void nt_coverage_add(struct nt_coverage *coverage, const struct nt_rules *rules,
 		     const struct nt_detect *detect, const struct nt_frame *frame);
 /* Starts another attempt, without history for the detection. */
-void nt_coverage_restart(struct nt_coverage *reach);
+void nt_coverage_restart(struct nt_coverage *coverage);
 /* Mean number of windows with steps per rank. */
-uint64_t nt_coverage_windows(const struct nt_coverage *reach);
+uint64_t nt_coverage_windows(const struct nt_coverage *coverage);
 /* Too short for any rank to be named. */
-bool nt_coverage_is_short(const struct nt_coverage *reach);
+bool nt_coverage_is_short(const struct nt_coverage *coverage);
 
 /* Nothing prevented a verdict. */
-bool nt_coverage_is_whole(const struct nt_coverage *reach);
+bool nt_coverage_is_whole(const struct nt_coverage *coverage);
 
 /* A result other than 0 ends the iteration and is returned. */
 typedef int nt_coverage_note_fn(void *data, const char *note);
@@ -41,7 +42,7 @@ typedef int nt_coverage_note_fn(void *data, const char *note);
  * Passes each reason that prevented a verdict, as one sentence with this prefix. `unit` is the name
  * of a window, in the singular.
  */
-__attribute__((warn_unused_result)) int nt_coverage_each(const struct nt_coverage *reach,
+__attribute__((warn_unused_result)) int nt_coverage_each(const struct nt_coverage *coverage,
 							 const char *prefix, const char *unit,
 							 nt_coverage_note_fn *take, void *data);
 

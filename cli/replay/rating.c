@@ -11,11 +11,11 @@
 
 enum {
 	SERIES = 2, /* own work, host work */
-	NOBODY = UINT32_MAX,
+	NO_RANK = UINT32_MAX,
 };
 
 /* The detector's state of a rank. */
-struct seen {
+struct rated_rank {
 	uint32_t rank;
 	bool known, observable;
 	bool has_steps; /* in this frame */
@@ -29,7 +29,7 @@ struct seen {
 
 struct nt_rater {
 	struct nt_rules rules;
-	struct seen *seen, *before; /* of this frame and the last, each ascending */
+	struct rated_rank *seen, *before; /* of this frame and the last, each ascending */
 	struct nt_rating *rating;
 	uint32_t *member, *label; /* member: indices into seen */
 	double *value, *sorted;
@@ -89,7 +89,7 @@ static int make_room(struct nt_rater *rater, size_t ranks)
 	return 0;
 }
 
-static bool is_equal(const struct seen *a, const struct seen *b)
+static bool is_equal(const struct rated_rank *a, const struct rated_rank *b)
 {
 	for (int i = 0; i < SERIES; i++)
 		if (a->value[i] != b->value[i] || a->peers[i] != b->peers[i])
@@ -105,10 +105,10 @@ static void look(struct nt_rater *rater, const struct nt_detect *detect,
 
 	for (size_t i = 0; i < frame->ranks; i++) {
 		const struct nt_frame_rank *from = &frame->rank[i];
-		struct seen *seen = &rater->seen[i];
+		struct rated_rank *seen = &rater->seen[i];
 		struct nt_detect_rank_view view;
 
-		*seen = (struct seen){.rank = from->rank};
+		*seen = (struct rated_rank){.rank = from->rank};
 		if (!nt_detect_rank(detect, from->rank, &view))
 			continue;
 		seen->known = from->observed;
@@ -135,13 +135,13 @@ static uint32_t find(const struct nt_rater *rater, size_t ranks, uint32_t rank)
 	if (rank < ranks && rater->seen[rank].rank == rank)
 		return rank;
 	low = nt_search_first(0, ranks, i, rater->seen[i].rank >= rank);
-	return low < ranks && rater->seen[low].rank == rank ? (uint32_t)low : NOBODY;
+	return low < ranks && rater->seen[low].rank == rank ? (uint32_t)low : NO_RANK;
 }
 
 /* Collects the rank at this index and its peers, if present in the frame. */
 static size_t gather(struct nt_rater *rater, size_t ranks, size_t first)
 {
-	const struct seen *seen = &rater->seen[first];
+	const struct rated_rank *seen = &rater->seen[first];
 	size_t n = 0, steps = 0;
 
 	rater->seen[first].visited = true;
@@ -150,7 +150,7 @@ static size_t gather(struct nt_rater *rater, size_t ranks, size_t first)
 	for (size_t i = 0; i < seen->peer_count; i++) {
 		const uint32_t index = find(rater, ranks, seen->peer[i]);
 
-		if (index == NOBODY || rater->seen[index].visited)
+		if (index == NO_RANK || rater->seen[index].visited)
 			continue;
 		rater->seen[index].visited = true;
 		if (rater->seen[index].known)
@@ -207,7 +207,7 @@ static double cluster_end(struct nt_rater *rater, size_t n, double step)
 	return middle + space.high * base;
 }
 
-static bool takes_part(const struct seen *seen, int series)
+static bool takes_part(const struct rated_rank *seen, int series)
 {
 	return seen->fresh && (series == 1 || seen->observable) &&
 	       (seen->value[series] > 0.0 || seen->peers[series] > 0.0);
@@ -219,7 +219,7 @@ static void rate_series(struct nt_rater *rater, size_t members, int series, doub
 	double end;
 
 	for (size_t i = 0; i < members; i++) {
-		const struct seen *seen = &rater->seen[rater->member[i]];
+		const struct rated_rank *seen = &rater->seen[rater->member[i]];
 
 		if (!takes_part(seen, series))
 			continue;
@@ -232,7 +232,7 @@ static void rate_series(struct nt_rater *rater, size_t members, int series, doub
 	end = cluster_end(rater, n, step);
 	for (size_t i = 0; i < members; i++) {
 		const uint32_t index = rater->member[i];
-		const struct seen *seen = &rater->seen[index];
+		const struct rated_rank *seen = &rater->seen[index];
 		struct nt_rating *rating = &rater->rating[index];
 		const double excess = (seen->value[series] - seen->peers[series]) / step;
 		const bool marked = seen->value[series] > end && excess >= rater->rules.size_floor;
@@ -255,7 +255,7 @@ int nt_rater_rate(struct nt_rater *rater, const struct nt_detect *detect,
 		  const struct nt_frame *frame, const struct nt_rating **ret_rating)
 {
 	const double step = step_of(detect, frame);
-	struct seen *swap;
+	struct rated_rank *swap;
 
 	if (make_room(rater, frame->ranks + 1) < 0)
 		return -ENOMEM;

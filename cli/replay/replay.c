@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "detect/thresholds/thresholds.h"
 #include "engine/incident.h"
 #include "proto/arena.h"
 #include "proto/text.h"
@@ -85,7 +87,7 @@ int nt_judgement_add(struct nt_judgement *judgement, const struct nt_wire_incide
 }
 
 int nt_judgement_add_job(struct nt_judgement *judgement, const char *name, const char *key,
-			 const struct nt_coverage *reach)
+			 const struct nt_coverage *coverage)
 {
 	struct nt_judged_job *job = reallocarray(judgement->job, judgement->jobs + 1, sizeof(*job));
 
@@ -93,7 +95,7 @@ int nt_judgement_add_job(struct nt_judgement *judgement, const char *name, const
 		return -ENOMEM;
 	judgement->job = job;
 	job += judgement->jobs++;
-	*job = (struct nt_judged_job){.reach = *reach};
+	*job = (struct nt_judged_job){.coverage = *coverage};
 	(void)nt_text_clean(name, strlen(name), job->name, sizeof(job->name) - 1);
 	(void)nt_text_clean(key, strlen(key), job->key, sizeof(job->key) - 1);
 	return 0;
@@ -132,6 +134,21 @@ static int add_findings(struct nt_judgement *judgement, const struct nt_trace *t
 	return 0;
 }
 
+/*
+ * A recording is judged once. False alarms are rare among recordings, not among days: a day holds
+ * many short ones.
+ */
+static double false_alarms_a_day(const struct nt_trace *trace, double at_least)
+{
+	const struct nt_trace_frame *frame = trace->frame;
+	double days;
+
+	if (!trace->frames || frame[trace->frames - 1].frame.end_ns <= frame[0].frame.start_ns)
+		return at_least;
+	days = (double)(frame[trace->frames - 1].frame.end_ns - frame[0].frame.start_ns) / 86400e9;
+	return fmax(at_least, NT_RECORDING_FALSE_ALARMS / days);
+}
+
 int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		    struct nt_judgement *judgement)
 {
@@ -142,11 +159,12 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 					       .data = (void *)trace};
 	__attribute__((cleanup(free_detect))) struct nt_detect *detect = NULL;
 	struct nt_rules own = *rules;
-	struct nt_coverage reach = {0};
+	struct nt_coverage coverage = {0};
 	const struct nt_finding *open;
 	size_t opens;
 	int r;
 
+	own.false_alarms_a_day = false_alarms_a_day(trace, own.false_alarms_a_day);
 	if (trace->hangs)
 		own.young_ns = 0;
 	r = nt_detect_new(&own, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
@@ -165,10 +183,14 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		r = add_findings(judgement, trace, finding, findings);
 		if (r < 0)
 			return r;
-		nt_coverage_add(&reach, &own, detect, &trace->frame[i].frame);
+		nt_coverage_add(&coverage, &own, detect, &trace->frame[i].frame);
 	}
 	/* Judging a hang needs neither steps nor peers. */
-	r = trace->hangs ? 0 : nt_judgement_add_job(judgement, trace->job, trace->job, &reach);
+	r = trace->hangs ? 0 : nt_judgement_add_job(judgement, trace->job, trace->job, &coverage);
+	if (r < 0)
+		return r;
+	r = nt_detect_finish(detect, &open, &opens);
+	r = r ?: add_findings(judgement, trace, open, opens);
 	if (r < 0)
 		return r;
 	/* The cost of an open incident has not been reported yet. */

@@ -27,7 +27,7 @@ enum {
 /* The coverage of one job. */
 struct nt_judged_job {
 	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
-	struct nt_coverage reach;
+	struct nt_coverage coverage;
 };
 
 struct nt_judgement {
@@ -52,7 +52,7 @@ NT_MUST_CHECK int nt_judgement_add(struct nt_judgement *judgement,
 
 /* Adds a job with its coverage. -ENOMEM. */
 NT_MUST_CHECK int nt_judgement_add_job(struct nt_judgement *judgement, const char *name,
-				       const char *key, const struct nt_coverage *reach);
+				       const char *key, const struct nt_coverage *coverage);
 
 /* Replays a whole trace with these rules. -EINVAL for invalid frames, -ENOMEM. */
 NT_MUST_CHECK int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,

@@ -21,11 +21,11 @@ struct job {
 	uint64_t hash; /* the same in all its attempts */
 	uint32_t ranks, attempt;
 	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
-	struct nt_coverage reach;
+	struct nt_coverage coverage;
 	UT_hash_handle hh;
 };
 
-struct run {
+struct recording_run {
 	struct nt_judgement *judgement;
 	struct nt_recording *recording;
 	const struct nt_rules *rules;
@@ -34,7 +34,7 @@ struct run {
 	int error; /* of a callback, which cannot return it */
 };
 
-static void release_jobs(struct run *run)
+static void release_jobs(struct recording_run *run)
 {
 	struct job *job, *next;
 
@@ -46,7 +46,7 @@ static void release_jobs(struct run *run)
 }
 
 /* Finds or adds the job; NULL with run->error. */
-static struct job *find_job(struct run *run, uint64_t hash)
+static struct job *find_job(struct recording_run *run, uint64_t hash)
 {
 	struct job *job;
 
@@ -69,7 +69,7 @@ static struct job *find_job(struct run *run, uint64_t hash)
 	return NULL;
 }
 
-static void count_ranks(struct run *run, const struct nt_job *of, uint32_t ranks)
+static void count_ranks(struct recording_run *run, const struct nt_job *of, uint32_t ranks)
 {
 	struct job *job = find_job(run, of->hash);
 
@@ -82,7 +82,7 @@ static void count_ranks(struct run *run, const struct nt_job *of, uint32_t ranks
 
 static void take_incident(void *data, const struct nt_wire_incident *incident)
 {
-	struct run *run = data;
+	struct recording_run *run = data;
 	int r = nt_judgement_add(run->judgement, incident);
 
 	if (r < 0 && run->error == 0)
@@ -91,7 +91,7 @@ static void take_incident(void *data, const struct nt_wire_incident *incident)
 
 static void take_frame(void *data, const struct nt_job *job, const struct nt_frame *frame)
 {
-	struct run *run = data;
+	struct recording_run *run = data;
 	struct nt_recording *recording = run->recording;
 
 	if (!recording->frames || frame->start_ns < recording->start_ns)
@@ -103,21 +103,23 @@ static void take_frame(void *data, const struct nt_job *job, const struct nt_fra
 }
 
 /* A node of a job, for its name. */
-struct place {
+struct job_reference {
 	struct nt_engine *engine;
 	const struct nt_job *job;
 };
 
 static const char *name_node(void *data, uint32_t index)
 {
-	const struct place *place = data;
+	const struct job_reference *reference = data;
 
-	if (index >= place->job->nodes)
+	if (index >= reference->job->nodes)
 		return NULL;
-	return nt_jobs_node(nt_engine_jobs(place->engine), place->job->node_at[index]->node)->name;
+	return nt_jobs_node(nt_engine_jobs(reference->engine), reference->job->node_at[index]->node)
+		->name;
 }
 
-static void add_reach(struct run *run, const struct nt_job *of, const struct nt_frame *frame)
+static void add_coverage(struct recording_run *run, const struct nt_job *of,
+			 const struct nt_frame *frame)
 {
 	const char *name = of->name && *of->name ? of->name : of->owner->key;
 	struct job *job = find_job(run, of->hash);
@@ -125,38 +127,38 @@ static void add_reach(struct run *run, const struct nt_job *of, const struct nt_
 	if (!job)
 		return;
 	if (job->attempt != of->attempt)
-		nt_coverage_restart(&job->reach);
+		nt_coverage_restart(&job->coverage);
 	job->attempt = of->attempt;
 	(void)nt_text_clean(name, strlen(name), job->name, sizeof(job->name) - 1);
 	(void)nt_text_clean(of->owner->key, strlen(of->owner->key), job->key, sizeof(job->key) - 1);
-	nt_coverage_add(&job->reach, run->rules, of->detect, frame);
+	nt_coverage_add(&job->coverage, run->rules, of->detect, frame);
 }
 
 /* In the order of their starts. */
-static int report_coverage(const struct run *run)
+static int report_coverage(const struct recording_run *run)
 {
 	const struct job *job;
 	int r = 0;
 
 	for (job = run->job; job && r == 0; job = job->hh.next)
-		r = nt_judgement_add_job(run->judgement, job->name, job->key, &job->reach);
+		r = nt_judgement_add_job(run->judgement, job->name, job->key, &job->coverage);
 	return r;
 }
 
 static void take_judged(void *data, const struct nt_job *job, const struct nt_frame *frame)
 {
-	struct run *run = data;
-	struct place place = {run->engine, job};
+	struct recording_run *run = data;
+	struct job_reference reference = {run->engine, job};
 	const struct nt_windows_names names = {
 		.id = job->id,
 		.name = job->name && *job->name ? job->name : job->owner->key,
 		.key = job->owner->key,
 		.attempt = job->attempt,
 		.node = name_node,
-		.data = &place,
+		.data = &reference,
 	};
 
-	add_reach(run, job, frame);
+	add_coverage(run, job, frame);
 	if (run->judgement->windows && run->error == 0)
 		run->error = nt_windows_add(run->judgement->windows, &names, job->detect, frame);
 }
@@ -230,7 +232,7 @@ int nt_replay_recording(const char *dir, const struct nt_rules *rules,
 {
 	struct nt_engine_options options = nt_engine_options_default();
 	struct nt_recording recording = {0};
-	__attribute__((cleanup(release_jobs))) struct run run = {
+	__attribute__((cleanup(release_jobs))) struct recording_run run = {
 		.judgement = judgement,
 		.recording = &recording,
 		.rules = rules,
@@ -259,7 +261,7 @@ int nt_replay_recording(const char *dir, const struct nt_rules *rules,
 	counters = nt_ingest_counters(ingest);
 	recording.messages = counters->messages;
 	recording.refused = counters->undecodable + counters->impossible + counters->unknown;
-	recording.missing = counters->sequence.gaps - counters->sequence.filled;
+	recording.missing = counters->dedup.gaps - counters->dedup.filled;
 	note_damage(reader, &recording);
 	if (!recording.messages)
 		return refuse(dir, &recording, counters->records, ret_error);

@@ -308,15 +308,16 @@ static void print_caption(const struct canvas *canvas, struct nt_markup *page)
 
 	nt_markup_put(page, "<figcaption id=\"%s-c\">", canvas->map->id);
 	nt_markup_text(page, canvas->map->title, LONG_TEXT);
-	nt_markup_put(page, " Downwards the ranks, to the right the time. ");
+	nt_markup_put(page, " Rows are ranks, columns are time. ");
 	if (canvas->per_row > 1)
-		nt_markup_put(page, "One row is the worst of %zu ranks. ", canvas->per_row);
+		nt_markup_put(page, "One row shows the largest deviation of %zu ranks. ",
+			      canvas->per_row);
 	if (windows > 1)
 		nt_markup_put(page,
-			      "One cell is the mean of %zu windows, to which none gives more than "
+			      "One cell is the mean of %zu windows, each limited to "
 			      "%d %% of a step. ",
 			      windows, NT_CELL_LIMIT);
-	nt_markup_put(page, "Numbered frames are the verdicts of that number.</figcaption>\n");
+	nt_markup_put(page, "Numbered frames mark the verdicts of that number.</figcaption>\n");
 }
 
 void nt_heatmap_print(const struct nt_heatmap *map, const struct nt_report *report,

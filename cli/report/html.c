@@ -87,7 +87,7 @@ static void put_notes(const struct nt_html_page *page)
 	page->out->error = page->out->error ?: r;
 	if (!notes.len)
 		return;
-	nt_markup_put(page->out, "<ul class=\"notes\" aria-label=\"What is missing\">\n");
+	nt_markup_put(page->out, "<ul class=\"notes\" aria-label=\"Missing data\">\n");
 	put_bytes(page->out, (const char *)notes.data, notes.len);
 	nt_markup_put(page->out, "</ul>\n");
 }
@@ -102,7 +102,7 @@ static void put_lead(const struct nt_html_page *page)
 	if (page->accusing == 0)
 		nt_markup_put(out, "%s",
 			      nt_report_is_short(report)
-				      ? "Too little was recorded to name a culprit"
+				      ? "The recording is too short to name a culprit"
 				      : "No rank, node or link is to blame");
 	else if (page->accusing == 1)
 		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
@@ -120,7 +120,7 @@ static void put_lead(const struct nt_html_page *page)
 	nt_html_time(page, report->end_ns);
 	nt_markup_put(out, ".");
 	if (others)
-		nt_markup_put(out, " %zu %sverdict%s %s for information or without a culprit.",
+		nt_markup_put(out, " %zu %sverdict%s %s informational or without a culprit.",
 			      others, page->accusing ? "more " : "", others == 1 ? "" : "s",
 			      others == 1 ? "is" : "are");
 	nt_markup_put(out, "</p>\n");
@@ -162,7 +162,7 @@ static void put_collectives(const struct nt_html_page *page)
 	}
 	nt_markup_put(out, "</tbody></table></div>\n");
 	if (report->collectives > NT_HTML_MAX_COLLECTIVES)
-		nt_markup_put(out, "<p>and %zu more, which --json lists.</p>\n",
+		nt_markup_put(out, "<p>%zu more: see --json.</p>\n",
 			      report->collectives - NT_HTML_MAX_COLLECTIVES);
 	nt_markup_put(out, "</section>\n");
 }
@@ -217,7 +217,7 @@ int nt_html_write(const struct nt_report *report, struct nt_buf *buf)
 	put_head(&page);
 	put_lead(&page);
 	nt_html_verdicts(&page);
-	r = nt_html_pictures(&page);
+	r = nt_html_heatmaps(&page);
 	put_collectives(&page);
 	nt_markup_put(&out,
 		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page is self-contained "

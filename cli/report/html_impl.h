@@ -29,6 +29,6 @@ void nt_html_value(struct nt_markup *out, double value, const char *unit);
 
 /* The sections of the page. */
 void nt_html_verdicts(const struct nt_html_page *page);
-NT_MUST_CHECK int nt_html_pictures(const struct nt_html_page *page);
+NT_MUST_CHECK int nt_html_heatmaps(const struct nt_html_page *page);
 
 #endif

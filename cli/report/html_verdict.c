@@ -20,7 +20,7 @@ static void put_evidence(const struct nt_wire_incident *incident, struct nt_mark
 			   "<th scope=\"col\" class=\"n\">Compared with</th>"
 			   "<th scope=\"col\" class=\"n\">Ratio</th>"
 			   "<th scope=\"col\" class=\"n\">Usual spread</th>"
-			   "<th scope=\"col\">By</th><th scope=\"col\" class=\"n\">Windows</th>"
+			   "<th scope=\"col\">Method</th><th scope=\"col\" class=\"n\">Windows</th>"
 			   "</tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < incident->evidences; i++) {
 		const struct nt_wire_evidence *e = &incident->evidence[i];
@@ -58,7 +58,7 @@ static void put_numbers(struct nt_markup *out, const uint32_t *number, size_t co
 }
 
 /* Columns of a table of culprits; empty ones are omitted. */
-enum column {
+enum verdict_column {
 	COLUMN_NODE,
 	COLUMN_POD,
 	COLUMN_CONTAINER,
@@ -75,7 +75,7 @@ static const char *const titles[COLUMN_END] = {
 };
 
 /* NULL for a numeric column. */
-static const char *text_of(const struct nt_culprit *culprit, enum column column)
+static const char *text_of(const struct nt_culprit *culprit, enum verdict_column column)
 {
 	switch (column) {
 	case COLUMN_NODE:
@@ -91,7 +91,7 @@ static const char *text_of(const struct nt_culprit *culprit, enum column column)
 	}
 }
 
-static bool has(const struct nt_wire_incident *incident, enum column column)
+static bool has(const struct nt_wire_incident *incident, enum verdict_column column)
 {
 	for (size_t i = 0; i < incident->culprits && i < NT_HTML_MAX_CULPRITS; i++) {
 		const struct nt_culprit *culprit = &incident->culprit[i];
@@ -120,7 +120,7 @@ static void put_culprit(const struct nt_wire_incident *incident, const struct nt
 		nt_markup_text(out, culprit->peer, NT_HTML_NAME);
 	}
 	nt_markup_put(out, "</th>");
-	for (enum column column = 0; column < COLUMN_END; column++) {
+	for (enum verdict_column column = 0; column < COLUMN_END; column++) {
 		const char *text = text_of(culprit, column);
 
 		if (!has(incident, column))
@@ -141,9 +141,9 @@ static void put_culprits(const struct nt_wire_incident *incident, struct nt_mark
 {
 	if (!incident->culprits)
 		return;
-	nt_markup_put(out, "<div class=\"scroll\"><table>\n<caption>Where</caption>\n<thead><tr>"
-			   "<th scope=\"col\">Who</th>");
-	for (enum column column = 0; column < COLUMN_END; column++)
+	nt_markup_put(out, "<div class=\"scroll\"><table>\n<caption>Culprits</caption>\n<thead><tr>"
+			   "<th scope=\"col\">Culprit</th>");
+	for (enum verdict_column column = 0; column < COLUMN_END; column++)
 		if (has(incident, column))
 			nt_markup_put(out, "<th scope=\"col\">%s</th>", titles[column]);
 	nt_markup_put(out, "</tr></thead>\n<tbody>\n");
@@ -151,7 +151,7 @@ static void put_culprits(const struct nt_wire_incident *incident, struct nt_mark
 		put_culprit(incident, &incident->culprit[i], out);
 	nt_markup_put(out, "</tbody></table></div>\n");
 	if (incident->culprits > NT_HTML_MAX_CULPRITS)
-		nt_markup_put(out, "<p>and %zu more, which --json lists.</p>\n",
+		nt_markup_put(out, "<p>%zu more: see --json.</p>\n",
 			      incident->culprits - NT_HTML_MAX_CULPRITS);
 }
 
@@ -175,7 +175,7 @@ static void put_facts(const struct nt_html_page *page, const struct nt_wire_inci
 		nt_html_time(page, incident->until_real_ns);
 	}
 	if (incident->slowdown > 0.0)
-		nt_markup_put(out, ". A step takes %.2f times as long as it could",
+		nt_markup_put(out, ". A step takes %.2f times as long as without the fault",
 			      incident->slowdown);
 	if (incident->cost.gpu_hours > 0.0)
 		nt_markup_put(out, "; %.3g GPU-hours lost", incident->cost.gpu_hours);
@@ -183,7 +183,7 @@ static void put_facts(const struct nt_html_page *page, const struct nt_wire_inci
 		nt_markup_put(out, ", %.2f ", incident->cost.money);
 		nt_markup_text(out, incident->cost.currency, NT_HTML_NAME);
 	}
-	nt_markup_put(out, ". Confidence %.3f at tier %s with %u %% of the windows seen.</p>\n",
+	nt_markup_put(out, ". Confidence %.3f at tier %s with %u %% of the windows received.</p>\n",
 		      incident->confidence, nt_tier_name(incident->tier),
 		      nt_parse_percent(incident->completeness));
 }
@@ -229,7 +229,7 @@ void nt_html_verdicts(const struct nt_html_page *page)
 	if (!page->incidents)
 		nt_markup_put(out, "<p>None: no rank deviates from its peers.</p>\n");
 	if (page->incidents > NT_HTML_MAX_INCIDENTS)
-		nt_markup_put(out, "<p>and %zu more, which --json lists.</p>\n",
+		nt_markup_put(out, "<p>%zu more: see --json.</p>\n",
 			      page->incidents - NT_HTML_MAX_INCIDENTS);
 	nt_markup_put(out, "</section>\n");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reads values out of the pictures, under the pointer and by the arrow keys. Nothing else on the page
-// needs a script; whatever is told here stands in attributes that the page itself was made with.
+// Shows the values of heatmap cells, under the pointer and by the arrow keys. Nothing else on the page
+// needs a script. The values are in attributes of the page.
 "use strict";
 
 const none = 0, even = 128, most = 255;
@@ -17,13 +17,13 @@ function time(map, ms) {
 
 function amount(value) {
   if (value === none)
-    return "not compared with anybody";
+    return "not compared";
   if (value === even)
-    return "like its peers";
+    return "equal to its peers";
   const part = Math.abs(value - even) + " % of a step";
   if (value < even)
     return part + " less than its peers";
-  return part + (value === most ? " or more beyond its peers" : " more than its peers");
+  return part + (value === most ? " or more above its peers" : " more than its peers");
 }
 
 function describe(map, row, column) {
@@ -90,7 +90,7 @@ function attach(plot) {
   });
   plot.tabIndex = 0;
   plot.setAttribute("role", "application");
-  plot.setAttribute("aria-label", "Values of the picture: arrow keys move from cell to cell");
+  plot.setAttribute("aria-label", "Values of the heatmap: arrow keys move from cell to cell");
   value.textContent = hint;
 }
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 /* The first matching row. NULL matches everything. */
-struct row {
+struct remedy_row {
 	const char *class, *cause, *kind, *text;
 };
 
-static const struct row rows[] = {
+static const struct remedy_row rows[] = {
 	{"compute", NULL, "node",
 	 "Look at what the GPUs of the node share: power cap, cooling, clocks (nvidia-smi -q -d "
 	 "CLOCK,PERFORMANCE,TEMPERATURE), CPU frequency. If nothing explains it, drain the node and "
@@ -51,32 +51,48 @@ static const struct row rows[] = {
 	 "it."},
 	{"missing", NULL, NULL,
 	 "Read the end of that process's log and the kernel log of its node (out of memory, Xid), "
-	 "then restart the job from the last checkpoint; the ranks that wait for it will not go on."},
+	 "then restart the job from the last checkpoint; the ranks that wait for it will not continue."},
 	{"hang", "slow host", NULL,
-	 "It still works on something: look at what (py-spy dump --pid PID). If it is a checkpoint or "
+	 "It is still working: look at its stack (py-spy dump --pid PID). If it is a checkpoint or "
 	 "a compilation, wait; if not, it is stuck."},
+	{"hang", "device or link", NULL,
+	 "Others have completed the call: look at the GPUs of the ranks named (Xid lines in the kernel "
+	 "log, nvidia-smi -q), then at their NICs, and restart without the faulty part."},
+	{"hang", "no dump", NULL,
+	 "Their processes may have ended, or could not write: read the ends of their logs and the kernel "
+	 "logs of their nodes (out of memory, Xid). If their dumps exist, run this again with all."},
 	{"hang", "network", NULL,
 	 "All ranks are inside the call and it does not end: look at the links between their nodes "
 	 "and at the NCCL log (NCCL_DEBUG=WARN), then restart."},
+	{"hang", NULL, "communicator",
+	 "All its ranks have enqueued the call, and none has completed it. Which device did not begin "
+	 "is not recorded (TORCH_NCCL_ENABLE_TIMING=1): look for Xid lines in the kernel logs of their "
+	 "nodes and at the NCCL log (NCCL_DEBUG=WARN), then at the links between them."},
+	{"hang", NULL, "",
+	 "No rank is named: of each rank that is not seen in a call, and of one that waits, take the "
+	 "stack before you kill it (py-spy dump --pid PID), then restart."},
 	{"hang", NULL, NULL,
 	 "Take the stack of the rank that did not enter before you kill it (py-spy dump --pid PID, "
 	 "gdb -p PID -batch -ex 'thread apply all bt'): it shows what it waits for. Then restart."},
 	{"mismatch", NULL, NULL,
-	 "A fault of the program, not of a card: the two sides came to different calls. Compare the "
+	 "A fault of the program, not of a device: the two sides made different calls. Compare the "
 	 "code path of a rank of each side, above all conditions that depend on rank or data."},
+	{"job-wide", "no verdict: no rank, link or host explains it", NULL,
+	 "Compare with what changed for the whole job at that time: data, checkpoints, other jobs on "
+	 "its storage and network."},
 	{"unknown", "two populations", NULL,
 	 "Half of the ranks are slower than the rest; no history shows which half is right. Compare "
 	 "model, clocks and driver of a node of each half, or with an earlier run."},
 	{"node", NULL, NULL,
 	 "Look at the metrics of that node that are named as evidence, against those of another."},
 	{"imbalance", NULL, NULL,
-	 "No card is to blame. Give the longer role less work: move layers to another stage, or even "
+	 "No rank is at fault. Give the longer role less work: move layers to another stage, or even "
 	 "out the lengths of sequences."},
 	{"job-wide", "host: garbage collection", NULL,
-	 "No card is to blame. Collect garbage at fixed steps: gc.freeze() after the start, "
+	 "No rank is at fault. Collect garbage at fixed steps: gc.freeze() after the start, "
 	 "gc.disable(), and gc.collect() every so many steps."},
 	{"job-wide", NULL, NULL,
-	 "No card is to blame: all ranks changed together. Look at what they share since then: "
+	 "No rank is at fault: all ranks changed together. Look at what they share since then: "
 	 "storage, input data, batch size, code, the power cap of the cluster."},
 	{"unknown", NULL, NULL,
 	 "The evidence fits no rule. Begin with what it names, and compare that rank or node with a "
@@ -88,10 +104,21 @@ static bool fits(const char *wanted, const char *is)
 	return !wanted || strcmp(wanted, is) == 0;
 }
 
+/* Whether the job goes on as before once it has ended. */
+static bool leaves_nothing(const struct nt_wire_incident *incident)
+{
+	return strcmp(incident->state, "resolved") == 0 &&
+	       (fits("compute", incident->class) || fits("host", incident->class) ||
+		fits("storage", incident->class) || fits("network", incident->class));
+}
+
 const char *nt_remediation_find(const struct nt_wire_incident *incident)
 {
 	const char *kind = incident->culprits ? incident->culprit[0].kind : "";
 
+	if (leaves_nothing(incident))
+		return "It has ended, and no action is needed now. For its cause, look at the logs "
+		       "and metrics of that node and of its neighbours at that time.";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (fits(rows[i].class, incident->class) && fits(rows[i].cause, incident->cause) &&
 		    fits(rows[i].kind, kind))

@@ -17,7 +17,7 @@ enum {
 	UNIT_BYTES = 32,
 	/* lines of a text: longer lists would push the verdicts out of view */
 	MAX_COLLECTIVES = 32,
-	MAX_REACHES = 8, /* jobs with a stated reason for a missing verdict */
+	MAX_UNCOVERED_JOBS = 8, /* jobs with a stated reason for a missing verdict */
 };
 
 /* Long times are shown in seconds, numbers without a unit; *ret_unit begins with a blank. */
@@ -224,7 +224,7 @@ bool nt_report_is_short(const struct nt_report *report)
 	const struct nt_judgement *judgement = report->judgement;
 
 	for (size_t i = 0; i < judgement->jobs; i++)
-		if (!nt_coverage_is_short(&judgement->job[i].reach))
+		if (!nt_coverage_is_short(&judgement->job[i].coverage))
 			return false;
 	return judgement->jobs > 0 && !judgement->incidents;
 }
@@ -253,13 +253,13 @@ static int note_groups(const struct nt_report *report, nt_report_note_fn *take, 
 {
 	return report->ungrouped
 		       ? take(data,
-			      "these traces do not say which ranks work together (those of PyTorch 2.3 and "
+			      "these traces do not state process groups (those of PyTorch 2.3 and "
 			      "later do): each rank was compared with its own history only")
 		       : 0;
 }
 
 /* Why a job has no verdict, if not because it is healthy. */
-static int note_reach(const struct nt_report *report, nt_report_note_fn *take, void *data)
+static int note_coverage(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	const struct nt_judgement *judgement = report->judgement;
 	char note[NOTE_BYTES], prefix[NT_JUDGED_NAME + 8] = "";
@@ -269,17 +269,17 @@ static int note_reach(const struct nt_report *report, nt_report_note_fn *take, v
 	for (size_t i = 0; i < judgement->jobs && r == 0; i++) {
 		const struct nt_judged_job *job = &judgement->job[i];
 
-		if (has_incident(judgement, job) || nt_coverage_is_whole(&job->reach))
+		if (has_incident(judgement, job) || nt_coverage_is_whole(&job->coverage))
 			continue;
-		if (listed == MAX_REACHES) {
+		if (listed == MAX_UNCOVERED_JOBS) {
 			more++;
 			continue;
 		}
 		listed++;
 		if (judgement->jobs > 1)
 			(void)snprintf(prefix, sizeof(prefix), "job %s: ", job->name);
-		r = nt_coverage_each(&job->reach, prefix, report->steps ? "step" : "window", take,
-				     data);
+		r = nt_coverage_each(&job->coverage, prefix, report->steps ? "step" : "window",
+				     take, data);
 	}
 	if (r < 0 || !more)
 		return r;
@@ -288,16 +288,34 @@ static int note_reach(const struct nt_report *report, nt_report_note_fn *take, v
 	return take(data, note);
 }
 
+static int note_missing(const struct nt_report *report, nt_report_note_fn *take, void *data)
+{
+	nt_autobuf struct nt_buf note = {0};
+	int r;
+
+	r = nt_buf_printf(&note, "no dump of rank%s ", report->missings > 1 ? "s" : "");
+	r = r ?: nt_report_ranks(report->missing, report->missings, &note);
+	r = r
+		    ?: nt_buf_printf(&note, ": whether others wait for %s is not recorded",
+				     report->missings > 1 ? "them" : "it");
+	r = r ?: nt_buf_append(&note, "", 1);
+	return r ?: take(data, (const char *)note.data);
+}
+
 int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
 	char note[NOTE_BYTES];
 	int r = 0;
 
-	if (report->world > report->ranks) {
+	for (size_t i = 0; i < report->input_notes && r == 0; i++)
+		r = take(data, report->input_note[i]);
+	if (r == 0 && report->world > report->ranks) {
 		(void)snprintf(note, sizeof(note), "%zu of %zu ranks were given: incomplete",
 			       report->ranks, report->world);
 		r = take(data, note);
 	}
+	if (r == 0 && report->missings)
+		r = note_missing(report, take, data);
 	if (r == 0 && report->dropped) {
 		(void)snprintf(note, sizeof(note),
 			       "%" PRIu64
@@ -318,7 +336,7 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 	if (r == 0)
 		r = note_stand(report, take, data);
 	if (r == 0)
-		r = note_reach(report, take, data);
+		r = note_coverage(report, take, data);
 	if (r == 0 && report->lists_windows)
 		r = note_windows(report->judgement->windows, take, data);
 	return r;
@@ -360,10 +378,14 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	for (size_t i = 0; i < trace->frames; i++)
 		if (trace->frame[i].frame.ranks > report->ranks)
 			report->ranks = trace->frame[i].frame.ranks;
+	if (trace->given)
+		report->ranks = trace->given;
 	report->jobs = 1;
 	report->frames = trace->frames;
 	report->steps = !trace->step;
 	report->world = trace->world;
+	report->missing = trace->missing;
+	report->missings = trace->missings;
 	report->dropped = trace->dropped;
 	report->start_ns = trace->frame[0].frame.start_ns;
 	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
@@ -399,7 +421,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 				     (double)(report->end_ns - report->start_ns) / 1e9);
 	r = r ?: nt_report_notes(report, "", buf);
 	r = r ?: print_collectives(report, buf);
-	r = r ?: nt_report_waits_text(report, buf);
+	r = r ?: nt_report_hang_text(report, buf);
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 
@@ -493,7 +515,7 @@ int nt_report_json(const struct nt_report *report, struct nt_buf *buf)
 	if (report->collectives)
 		r |= json_object_set_new(root, "collectives", collectives(report));
 	if (report->waits)
-		r |= nt_report_waits_json(report, root);
+		r |= nt_report_hang_json(report, root);
 	r |= json_object_set_new(root, "incidents", incidents(report->judgement));
 	if (report->lists_windows)
 		r |= json_object_set_new(root, "window_findings", nt_report_windows_json(report));

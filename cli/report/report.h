@@ -18,6 +18,8 @@ struct nt_report {
 	size_t ranks, frames;
 	bool steps; /* a frame is one step */
 	size_t world; /* ranks of the job, if not all were given */
+	const uint32_t *missing; /* of those not given, as far as they are known by number */
+	size_t missings;
 	uint64_t dropped; /* calls of process groups beyond the cap */
 	uint64_t start_ns, end_ns;
 	bool relative; /* times count from the start of the trace, not from 1970 */
@@ -28,6 +30,8 @@ struct nt_report {
 	bool ungrouped; /* the process groups are unknown */
 	bool stands; /* the source shows only where ranks hang */
 	const struct nt_recording *recording; /* borrowed */
+	const char *const *input_note; /* about files that were left out; borrowed */
+	size_t input_notes;
 	uint64_t skipped; /* messages of a recording that were unreadable or missing */
 	const struct nt_judgement *judgement;
 	bool lists_windows; /* windows are present and requested */

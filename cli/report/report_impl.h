@@ -7,12 +7,14 @@
 
 #include "cli/report/report.h"
 
-/* ---- report_waits.c: the calls in which ranks hung, by their flight recorders -------- */
+/* ---- report_hang.c: the calls in which ranks hung, by their flight recorders -------- */
 
 /* Adds "waits", an object for each call, and "waits_left_out". 0, or -1 as jansson. */
-int nt_report_waits_json(const struct nt_report *report, json_t *root);
+int nt_report_hang_json(const struct nt_report *report, json_t *root);
+/* "0-3, 7": the numbers ascend. */
+NT_MUST_CHECK int nt_report_ranks(const uint32_t *rank, size_t n, struct nt_buf *buf);
 /* A line for each call, the longest wait first. */
-NT_MUST_CHECK int nt_report_waits_text(const struct nt_report *report, struct nt_buf *buf);
+NT_MUST_CHECK int nt_report_hang_text(const struct nt_report *report, struct nt_buf *buf);
 
 /* ---- report_windows.c: `neutracer analyze --windows`, marks per window -------------- */
 

@@ -105,7 +105,7 @@ static int accuse(struct result *result, const struct nt_wire_incident *incident
 	return 0;
 }
 
-static int say(struct result *result, const char *text)
+static int add_text(struct result *result, const char *text)
 {
 	if (result->message.len + strlen(text) > MAX_MESSAGE)
 		return 0;
@@ -140,19 +140,19 @@ static int take_incident(struct result *result, const struct nt_wire_incident *i
 			return r;
 	}
 	/* A link or a communicator cannot be expressed in ranks. */
-	return result->count == before ? say(result, incident->summary) : 0;
+	return result->count == before ? add_text(result, incident->summary) : 0;
 }
 
 static int take_lacking(struct result *result)
 {
 	const struct nt_trace *trace = result->trace;
 
-	for (size_t i = 0; trace && i < trace->places; i++) {
-		const struct nt_trace_place *place = &trace->place[i];
-		struct accused accused = {.rank = place->rank, .method = NT_SYSTRACE_LACK};
+	for (size_t i = 0; trace && i < trace->rank_infos; i++) {
+		const struct nt_trace_rank_info *info = &trace->rank_info[i];
+		struct accused accused = {.rank = info->rank, .method = NT_SYSTRACE_LACK};
 		int r;
 
-		if (!place->lacks)
+		if (!info->lacks)
 			continue;
 		if (result->report &&
 		    (!result->found || result->report->start_ns < result->first_ns))
@@ -201,17 +201,17 @@ static bool is_accused(const struct result *result, uint32_t rank)
 static void name_peer_deviation(const struct result *result, uint32_t rank,
 				const struct nt_wire_incident *incident, char *text, size_t size)
 {
-	const struct nt_trace_place *place =
-		result->trace ? nt_trace_find_place(result->trace, rank) : NULL;
+	const struct nt_trace_rank_info *info =
+		result->trace ? nt_trace_find_rank_info(result->trace, rank) : NULL;
 	const struct nt_trace *trace = result->trace;
 	const bool host = incident && strcmp(incident->class, "host") == 0;
 
 	/* A rank that lacks data is in a group watched by the others' operation. */
-	for (size_t i = 0; place && !*place->op && i < trace->places; i++)
-		if (*trace->place[i].op)
-			place = &trace->place[i];
-	if (place && *place->op)
-		(void)snprintf(text, size, "%s%s", place->op, host ? "_launch" : "");
+	for (size_t i = 0; info && !*info->op && i < trace->rank_infos; i++)
+		if (*trace->rank_info[i].op)
+			info = &trace->rank_info[i];
+	if (info && *info->op)
+		(void)snprintf(text, size, "%s%s", info->op, host ? "_launch" : "");
 	else
 		(void)snprintf(text, size, "%s",
 			       incident && incident->evidences ? incident->evidence[0].what : "");
@@ -220,11 +220,11 @@ static void name_peer_deviation(const struct result *result, uint32_t rank,
 static const char *address_of(const struct result *result, uint32_t rank, const char *known)
 {
 	const struct nt_trace *trace = result->trace;
-	const struct nt_trace_place *place = trace ? nt_trace_find_place(trace, rank) : NULL;
+	const struct nt_trace_rank_info *info = trace ? nt_trace_find_rank_info(trace, rank) : NULL;
 
 	if (known && *known)
 		return known;
-	return place && place->node < trace->nodes ? trace->node[place->node].name : "localhost";
+	return info && info->node < trace->nodes ? trace->node[info->node].name : "localhost";
 }
 
 static json_t *describe(const char *address, uint32_t rank, const char *peer_deviation,
@@ -271,8 +271,9 @@ static int describe_normal(struct result *result, const struct accused *accused,
 static bool is_relative(const struct result *result, uint32_t rank, uint32_t peer)
 {
 	const struct nt_trace *trace = result->trace;
-	const struct nt_trace_place *mine = trace ? nt_trace_find_place(trace, rank) : NULL;
-	const struct nt_trace_place *other = trace ? nt_trace_find_place(trace, peer) : NULL;
+	const struct nt_trace_rank_info *mine = trace ? nt_trace_find_rank_info(trace, rank) : NULL;
+	const struct nt_trace_rank_info *other =
+		trace ? nt_trace_find_rank_info(trace, peer) : NULL;
 
 	if (is_accused(result, peer))
 		return false;
@@ -327,7 +328,7 @@ static int add_notes(struct result *result)
 		rest = strchrnul(line, '\n');
 		if (*rest)
 			*rest++ = '\0';
-		r = say(result, line);
+		r = add_text(result, line);
 		if (r < 0)
 			return r;
 	}
@@ -384,7 +385,7 @@ int nt_systrace_document(const struct nt_systrace_verdict *verdict, const struct
 	}
 	r = r ?: take_lacking(&result);
 	if (r == 0 && *verdict->message)
-		r = say(&result, verdict->message);
+		r = add_text(&result, verdict->message);
 	return r ?: write_result(&result, verdict->time_ns, buf);
 }
 

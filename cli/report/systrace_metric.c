@@ -2,7 +2,7 @@
 /*
  * sysTrace's own detectors on its own files. A series is the duration of an operation on a rank in
  * one communicator. The ranks of a communicator are compared by DBSCAN over windows of their
- * series, or, if there are few, each with its own history by k-sigma.
+ * series. If there are few, each is compared with its own history by k-sigma.
  */
 #include "cli/report/systrace_metric.h"
 
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/readers/markers.h"
 #include "cli/report/systrace.h"
+#include "cli/systrace/markers.h"
 #include "detect/math/dbscan.h"
 #include "detect/math/stats.h"
 
@@ -24,7 +24,7 @@ enum {
 	MAX_BINS = 1 << 20,
 };
 
-struct series {
+struct metric_series {
 	uint32_t metric, func;
 	uint64_t group;
 	uint32_t rank;
@@ -33,10 +33,10 @@ struct series {
 	bool abnormal;
 };
 
-struct run {
+struct metric_run {
 	const struct nt_systrace_rules *rules;
-	struct nt_trace *trace; /* only places and nodes */
-	struct series *series;
+	struct nt_trace *trace; /* only ranks and nodes */
+	struct metric_series *series;
 	size_t count, cap;
 	struct nt_systrace_accused *accused;
 	size_t accusations, accused_cap;
@@ -47,7 +47,7 @@ struct run {
 	bool compute, network;
 };
 
-static void release_run(struct run *run)
+static void release_run(struct metric_run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
 		free(run->series[i].value);
@@ -277,7 +277,7 @@ static bool is_op(const struct nt_systrace_metric *metric, const struct nt_marke
 
 /* One series of a metric: empty bins do not count. */
 static int fill_bins(const struct nt_systrace_metric *metric, uint32_t func,
-		     const struct sample *sample, size_t n, struct series *series)
+		     const struct sample *sample, size_t n, struct metric_series *series)
 {
 	const double bin_ns = metric->during_s * 1e9;
 	nt_autofree double *value = calloc(n, sizeof(*value));
@@ -303,11 +303,12 @@ static int fill_bins(const struct nt_systrace_metric *metric, uint32_t func,
 	return 0;
 }
 
-static int add_series(struct run *run, uint32_t metric, uint64_t group, uint32_t rank,
+static int add_series(struct metric_run *run, uint32_t metric, uint64_t group, uint32_t rank,
 		      const struct sample *sample, size_t n)
 {
 	for (uint32_t i = 0; i < run->rules->metric[metric].funcs; i++) {
-		struct series series = {.metric = metric, .func = i, .group = group, .rank = rank};
+		struct metric_series series = {
+			.metric = metric, .func = i, .group = group, .rank = rank};
 		int r = make_room(&run->series, &run->cap, run->count, sizeof(*run->series));
 
 		r = r ?: fill_bins(&run->rules->metric[metric], i, sample, n, &series);
@@ -346,7 +347,7 @@ static size_t gather(const struct nt_systrace_metric *metric, const struct nt_ma
 	return n - cut;
 }
 
-static int read_metric(struct run *run, uint32_t index, const struct nt_markers *markers,
+static int read_metric(struct metric_run *run, uint32_t index, const struct nt_markers *markers,
 		       uint32_t rank, struct sample *sample)
 {
 	const struct nt_systrace_metric *metric = &run->rules->metric[index];
@@ -369,22 +370,22 @@ static int read_metric(struct run *run, uint32_t index, const struct nt_markers 
 	return 0;
 }
 
-static int read_file(struct run *run, const char *path, struct nt_trace_error *error)
+static int read_file(struct metric_run *run, const char *path, struct nt_trace_error *error)
 {
-	struct nt_trace_place *place = &run->trace->place[run->trace->places];
+	struct nt_trace_rank_info *info = &run->trace->rank_info[run->trace->rank_infos];
 	nt_auto(nt_markers) struct nt_markers *markers = NULL;
 	nt_autofree struct sample *sample = NULL;
 	int r;
 
-	if (!nt_markers_place(path, &place->rank, &run->trace->node[run->trace->nodes]))
+	if (!nt_markers_place(path, &info->rank, &run->trace->node[run->trace->nodes]))
 		return nt_trace_refuse(error, "%s: its name holds no rank", path);
 	r = nt_markers_read(path, &markers, error);
 	if (r < 0)
 		return r;
-	place->node = *run->trace->node[run->trace->nodes].name ? (uint32_t)run->trace->nodes
-								: NT_FRAME_NO_NODE;
-	place->lacks = !markers->ops;
-	run->trace->places++;
+	info->node = *run->trace->node[run->trace->nodes].name ? (uint32_t)run->trace->nodes
+							       : NT_FRAME_NO_NODE;
+	info->lacks = !markers->ops;
+	run->trace->rank_infos++;
 	run->trace->nodes++;
 	sample = calloc(markers->ops + 1, sizeof(*sample));
 	if (!sample)
@@ -393,7 +394,7 @@ static int read_file(struct run *run, const char *path, struct nt_trace_error *e
 		if (markers->op[i].end_ns > run->end_ns)
 			run->end_ns = markers->op[i].end_ns;
 	for (uint32_t i = 0; i < run->rules->metrics && r == 0; i++)
-		r = read_metric(run, i, markers, place->rank, sample);
+		r = read_metric(run, i, markers, info->rank, sample);
 	return r;
 }
 
@@ -401,7 +402,7 @@ static int read_file(struct run *run, const char *path, struct nt_trace_error *e
 
 static int by_group(const void *left, const void *right)
 {
-	const struct series *a = left, *b = right;
+	const struct metric_series *a = left, *b = right;
 
 	if (a->metric != b->metric)
 		return a->metric < b->metric ? -1 : 1;
@@ -412,7 +413,8 @@ static int by_group(const void *left, const void *right)
 	return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static int judge_space(const struct nt_systrace_space *rules, struct series *series, size_t n)
+static int judge_space(const struct nt_systrace_space *rules, struct metric_series *series,
+		       size_t n)
 {
 	nt_autofree double *value = NULL;
 	bool abnormal[NT_SYSTRACE_MAX_GROUP];
@@ -432,7 +434,7 @@ static int judge_space(const struct nt_systrace_space *rules, struct series *ser
 	return r;
 }
 
-static int accuse(struct run *run, const struct series *series, size_t n,
+static int accuse(struct metric_run *run, const struct metric_series *series, size_t n,
 		  enum nt_systrace_method method)
 {
 	const struct nt_systrace_metric *metric = &run->rules->metric[series->metric];
@@ -465,7 +467,7 @@ static int accuse(struct run *run, const struct series *series, size_t n,
 	return 0;
 }
 
-static int judge_group(struct run *run, struct series *series, size_t n)
+static int judge_group(struct metric_run *run, struct metric_series *series, size_t n)
 {
 	const struct nt_systrace_metric *metric = &run->rules->metric[series->metric];
 	int r = 0;
@@ -485,9 +487,9 @@ static int judge_group(struct run *run, struct series *series, size_t n)
 	return r ?: accuse(run, series, n, NT_SYSTRACE_TIME);
 }
 
-static int by_place(const void *left, const void *right)
+static int by_rank(const void *left, const void *right)
 {
-	const struct nt_trace_place *a = left, *b = right;
+	const struct nt_trace_rank_info *a = left, *b = right;
 
 	return (a->rank > b->rank) - (a->rank < b->rank);
 }
@@ -495,7 +497,7 @@ static int by_place(const void *left, const void *right)
 int nt_systrace_run(const struct nt_systrace_rules *rules, const char *const *paths, size_t count,
 		    struct nt_buf *buf, struct nt_trace_error *ret_error)
 {
-	__attribute__((cleanup(release_run))) struct run run = {.rules = rules};
+	__attribute__((cleanup(release_run))) struct metric_run run = {.rules = rules};
 	struct nt_systrace_verdict verdict = {.message = ""};
 	char message[96];
 	int r = 0;
@@ -503,19 +505,19 @@ int nt_systrace_run(const struct nt_systrace_rules *rules, const char *const *pa
 	run.trace = calloc(1, sizeof(*run.trace));
 	if (!run.trace)
 		return -ENOMEM;
-	run.trace->place = calloc(count, sizeof(*run.trace->place));
+	run.trace->rank_info = calloc(count, sizeof(*run.trace->rank_info));
 	run.trace->node = calloc(count, sizeof(*run.trace->node));
-	if (!run.trace->place || !run.trace->node)
+	if (!run.trace->rank_info || !run.trace->node)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = read_file(&run, paths[i], ret_error);
 	if (r < 0)
 		return r;
-	qsort(run.trace->place, run.trace->places, sizeof(*run.trace->place), by_place);
-	for (size_t i = 1; i < run.trace->places; i++)
-		if (run.trace->place[i].rank == run.trace->place[i - 1].rank)
+	qsort(run.trace->rank_info, run.trace->rank_infos, sizeof(*run.trace->rank_info), by_rank);
+	for (size_t i = 1; i < run.trace->rank_infos; i++)
+		if (run.trace->rank_info[i].rank == run.trace->rank_info[i - 1].rank)
 			return nt_trace_refuse(ret_error, "two files are of rank %u",
-					       run.trace->place[i].rank);
+					       run.trace->rank_info[i].rank);
 	if (run.count)
 		qsort(run.series, run.count, sizeof(*run.series), by_group);
 	for (size_t i = 0, end; i < run.count && r == 0; i = end) {

@@ -17,7 +17,7 @@
 static const double most = 1e12;
 
 /* One object of the file, and its path. */
-struct place {
+struct rule_position {
 	const char *file;
 	char path[192]; /* "HcclAllGather.space_detector" */
 	const json_t *object;
@@ -25,7 +25,8 @@ struct place {
 };
 
 /* Formats the actual and the allowed value. */
-static int refuse(const struct place *at, const char *field, const json_t *value, const char *want)
+static int refuse(const struct rule_position *at, const char *field, const json_t *value,
+		  const char *want)
 {
 	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	char clean[64] = "nothing";
@@ -33,12 +34,12 @@ static int refuse(const struct place *at, const char *field, const json_t *value
 	if (text)
 		(void)nt_text_clean(text, strlen(text), clean, sizeof(clean) - 1);
 	free(text);
-	(void)nt_trace_refuse(at->error, "%s: %s.%s: %s: want %s", at->file, at->path, field, clean,
-			      want);
+	(void)nt_trace_refuse(at->error, "%s: %s.%s: %s: expected %s", at->file, at->path, field,
+			      clean, want);
 	return -EBADMSG;
 }
 
-static const json_t *member(const struct place *at, const char *field)
+static const json_t *member(const struct rule_position *at, const char *field)
 {
 	const json_t *value = json_object_get(at->object, field);
 
@@ -46,7 +47,7 @@ static const json_t *member(const struct place *at, const char *field)
 }
 
 /* A number, or `fallback` if it is missing or null. */
-static int read_real(const struct place *at, const char *field, double low, double high,
+static int read_real(const struct rule_position *at, const char *field, double low, double high,
 		     double fallback, double *ret_value)
 {
 	const json_t *value = member(at, field);
@@ -64,8 +65,8 @@ static int read_real(const struct place *at, const char *field, double low, doub
 	return refuse(at, field, value, want);
 }
 
-static int read_count(const struct place *at, const char *field, uint32_t low, uint32_t high,
-		      uint32_t fallback, uint32_t *ret_value)
+static int read_count(const struct rule_position *at, const char *field, uint32_t low,
+		      uint32_t high, uint32_t fallback, uint32_t *ret_value)
 {
 	const json_t *value = member(at, field);
 	char want[64];
@@ -83,7 +84,7 @@ static int read_count(const struct place *at, const char *field, uint32_t low, u
 }
 
 /* One of some words; the first if it is missing. `want` names them all. */
-static int read_word(const struct place *at, const char *field, const char *const *word,
+static int read_word(const struct rule_position *at, const char *field, const char *const *word,
 		     size_t words, const char *want, size_t *ret_index)
 {
 	const json_t *value = member(at, field);
@@ -100,7 +101,7 @@ static int read_word(const struct place *at, const char *field, const char *cons
 }
 
 /* A nested object: 1, or 0 if it is missing. */
-static int enter(const struct place *at, const char *field, struct place *ret_at)
+static int enter(const struct rule_position *at, const char *field, struct rule_position *ret_at)
 {
 	const json_t *value = member(at, field);
 	int written;
@@ -117,7 +118,7 @@ static int enter(const struct place *at, const char *field, struct place *ret_at
 	return 1;
 }
 
-static int read_space(const struct place *at, struct nt_systrace_space *space)
+static int read_space(const struct rule_position *at, struct nt_systrace_space *space)
 {
 	static const char *const types[] = {"SlidingWindowDBSCAN"};
 	static const char *const metrics[] = {"euclidean"};
@@ -137,7 +138,7 @@ static int read_space(const struct place *at, struct nt_systrace_space *space)
 	return r;
 }
 
-static int read_bounds(const struct place *at, struct nt_ksigma_rules *sigma)
+static int read_bounds(const struct rule_position *at, struct nt_ksigma_rules *sigma)
 {
 	const struct {
 		const char *name;
@@ -155,7 +156,7 @@ static int read_bounds(const struct place *at, struct nt_ksigma_rules *sigma)
 	return r;
 }
 
-static int read_sigma(const struct place *at, struct nt_ksigma_rules *sigma)
+static int read_sigma(const struct rule_position *at, struct nt_ksigma_rules *sigma)
 {
 	static const char *const directions[] = {"upper_bound", "lower_bound", "bi_bound"};
 	static const enum nt_ksigma_direction direction[] = {NT_KSIGMA_UP, NT_KSIGMA_DOWN,
@@ -186,10 +187,10 @@ static int read_sigma(const struct place *at, struct nt_ksigma_rules *sigma)
 	return r;
 }
 
-static int read_time(const struct place *at, struct nt_systrace_metric *metric)
+static int read_time(const struct rule_position *at, struct nt_systrace_metric *metric)
 {
 	static const char *const types[] = {"SlidingWindowKSigmaDetector"};
-	struct place inner = *at;
+	struct rule_position inner = *at;
 	size_t ignored;
 	int r;
 
@@ -207,10 +208,10 @@ static int read_time(const struct place *at, struct nt_systrace_metric *metric)
 	return r < 0 ? r : read_sigma(&inner, &metric->time.sigma);
 }
 
-static int read_func(const struct place *at, struct nt_systrace_aggregate *aggregate)
+static int read_func(const struct rule_position *at, struct nt_systrace_aggregate *aggregate)
 {
 	static const char *const names[] = {"mean", "min", "max", "percentile"};
-	struct place params = *at;
+	struct rule_position params = *at;
 	size_t which;
 	int r;
 
@@ -223,10 +224,10 @@ static int read_func(const struct place *at, struct nt_systrace_aggregate *aggre
 	return r <= 0 ? r : read_real(&params, "q", 0.0, 100.0, 50.0, &aggregate->q);
 }
 
-static int read_aggregation(const struct place *at, struct nt_systrace_metric *metric)
+static int read_aggregation(const struct rule_position *at, struct nt_systrace_metric *metric)
 {
 	const json_t *funcs = member(at, "funcs");
-	struct place func = *at;
+	struct rule_position func = *at;
 	int written, r = read_real(at, "during_s", 1e-3, 86400.0, 5.0, &metric->during_s);
 
 	if (r < 0)
@@ -244,19 +245,19 @@ static int read_aggregation(const struct place *at, struct nt_systrace_metric *m
 	return r;
 }
 
-static int read_metric(const struct place *file, const char *name, const json_t *value,
+static int read_metric(const struct rule_position *file, const char *name, const json_t *value,
 		       struct nt_systrace_metric *metric)
 {
 	static const char *const kinds[] = {"compute", "network"};
 	static const char launch[] = "_launch";
-	struct place at = *file, inner;
+	struct rule_position at = *file, inner;
 	const size_t len = strlen(name), end = sizeof(launch) - 1;
 	size_t kind;
 	int r;
 
 	if (!len || len >= sizeof(metric->name))
 		return nt_trace_refuse(file->error,
-				       "%s: a metric's name has %zu bytes: want 1 to %zu",
+				       "%s: a metric's name has %zu bytes: expected 1 to %zu",
 				       file->file, len, sizeof(metric->name) - 1);
 	(void)nt_text_clean(name, len, metric->name, sizeof(metric->name) - 1);
 	(void)snprintf(at.path, sizeof(at.path), "%s", metric->name);
@@ -295,7 +296,7 @@ int nt_systrace_rules_parse(const void *text, size_t len, const char *name,
 {
 	nt_auto(nt_systrace_rules) struct nt_systrace_rules *rules = NULL;
 	nt_autojson json_t *root = NULL;
-	const struct place file = {.file = name, .error = ret_error};
+	const struct rule_position file = {.file = name, .error = ret_error};
 	const char *key;
 	json_t *value;
 	int r;
@@ -304,14 +305,15 @@ int nt_systrace_rules_parse(const void *text, size_t len, const char *name,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || !json_is_object(root))
-		return nt_trace_refuse(ret_error, "%s: no JSON object of metrics", name);
+		return nt_trace_refuse(ret_error, "%s: not a JSON object of metrics", name);
 	rules = calloc(1, sizeof(*rules));
 	if (!rules)
 		return -ENOMEM;
 	json_object_foreach(root, key, value)
 	{
 		if (!json_is_object(value))
-			return nt_trace_refuse(ret_error, "%s: %.64s: want an object", name, key);
+			return nt_trace_refuse(ret_error, "%s: %.64s: expected an object", name,
+					       key);
 		if (rules->metrics == NT_SYSTRACE_MAX_METRICS)
 			return nt_trace_refuse(ret_error, "%s: more than %d metrics", name,
 					       NT_SYSTRACE_MAX_METRICS);

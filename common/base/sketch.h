@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A histogram of durations in logarithmic buckets, four to an octave: bucket i counts the values in
+ * A histogram of durations in logarithmic buckets, four to an octave. Bucket i counts the values in
  * [2^(i/4), 2^((i+1)/4)) ns, so a quantile is off by 9 % at most. The buckets are those of
  * proto/neutracer.proto. A zeroed struct nt_sketch is empty, and needs no release.
  */

@@ -3,9 +3,9 @@
  * The bus on a Kafka cluster: kafka://HOST:PORT[,HOST:PORT…][/PREFIX]. Topics are created only by
  * `neutracer topics create`, never by use.
  *
- * common/bus/kafka/: url, cause (translation of the library's errors), health, credentials (files
- * and their changes), client (configuration of handles), outbox (unacknowledged records), writer,
- * reader, partition (read positions), group (assignment), topics (required topics).
+ * The files of common/bus/kafka/ are named by what they hold. cause: translation of the library's
+ * errors. credentials: files and their changes. client: configuration of handles. outbox:
+ * unacknowledged records. partition: read positions. group: assignment. topics: required topics.
  */
 #ifndef NT_COMMON_BUS_BUS_KAFKA_H
 #define NT_COMMON_BUS_BUS_KAFKA_H

@@ -33,7 +33,7 @@ _Static_assert(PAYLOAD < 0x80, "its length is one byte");
 
 /* ---- HMAC ----------------------------------------------------------------------------------- */
 
-struct part {
+struct signed_part {
 	const void *data;
 	size_t len;
 };
@@ -67,7 +67,7 @@ static void set_key(struct mac *mac, const void *key, size_t len)
 	OPENSSL_cleanse(block, sizeof(block));
 }
 
-static void compute(const struct mac *mac, const struct part *part, size_t parts,
+static void compute(const struct mac *mac, const struct signed_part *part, size_t parts,
 		    uint8_t ret_mac[NT_NODE_KEY_MAC])
 {
 	SHA256_CTX hash = mac->inner;
@@ -87,7 +87,7 @@ static int sign_message(const struct mac *mac, const struct nt_bus_record *recor
 {
 	const char *topic = nt_topic_name(record->topic);
 	const uint8_t key_len[] = {(uint8_t)(record->key_len >> 8), (uint8_t)record->key_len};
-	const struct part part[] = {
+	const struct signed_part part[] = {
 		{message_label, sizeof(message_label)},
 		{topic, strlen(topic) + 1},
 		{key_len, sizeof(key_len)},
@@ -169,7 +169,7 @@ int nt_node_key_print(const struct nt_node_key *key, const char *node,
 	return 0;
 }
 
-static struct part next_word(const char **at, const char *end)
+static struct signed_part next_word(const char **at, const char *end)
 {
 	const char *begin;
 
@@ -178,10 +178,10 @@ static struct part next_word(const char **at, const char *end)
 	begin = *at;
 	while (*at < end && !is_blank(**at))
 		(*at)++;
-	return (struct part){begin, (size_t)(*at - begin)};
+	return (struct signed_part){begin, (size_t)(*at - begin)};
 }
 
-static bool is_word(const struct part *part, const char *word)
+static bool is_word(const struct signed_part *part, const char *word)
 {
 	return part->len == strlen(word) && memcmp(part->data, word, part->len) == 0;
 }
@@ -190,8 +190,8 @@ int nt_node_key_parse(const char *text, size_t len, const char *node, struct nt_
 		      struct nt_node_key_error *ret_error)
 {
 	const char *at = text, *end = text + len;
-	struct part label = next_word(&at, end), name = next_word(&at, end);
-	struct part id = next_word(&at, end), secret = next_word(&at, end);
+	struct signed_part label = next_word(&at, end), name = next_word(&at, end);
+	struct signed_part id = next_word(&at, end), secret = next_word(&at, end);
 	struct nt_node_key key;
 
 	if (!is_word(&label, line_label) || next_word(&at, end).len ||
@@ -277,7 +277,7 @@ struct nt_node_secrets {
 
 static void add_secret(struct nt_node_secrets *secrets, const uint8_t *data, size_t len)
 {
-	const struct part label = {id_label, sizeof(id_label)};
+	const struct signed_part label = {id_label, sizeof(id_label)};
 	uint8_t hash[NT_NODE_KEY_MAC];
 	struct mac mac;
 
@@ -319,7 +319,7 @@ int nt_node_secrets_parse(const char *text, size_t len, struct nt_node_secrets *
 		return -ENOMEM;
 	for (int line = 1; at < end; line++) {
 		const char *next = memchr(at, '\n', (size_t)(end - at)), *stop = next ? next : end;
-		struct part word = next_word(&at, stop);
+		struct signed_part word = next_word(&at, stop);
 		int r = 0;
 
 		if (word.len && *(const char *)word.data != '#')
@@ -361,7 +361,7 @@ void nt_node_secrets_free(struct nt_node_secrets *secrets)
 static void derive(const struct nt_node_secrets *secrets, size_t which, const char *node,
 		   struct nt_node_key *ret_key)
 {
-	const struct part part[] = {
+	const struct signed_part part[] = {
 		{node_label, sizeof(node_label)},
 		{node, strlen(node)},
 	};

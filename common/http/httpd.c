@@ -125,7 +125,7 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 		atomic_fetch_add(&httpd->handler_errors, 1);
 		release_reply(&reply);
 		reply = (struct nt_httpd_reply){0};
-		if (nt_httpd_problem(&reply, request, 500, "internal", "this request failed: %s",
+		if (nt_httpd_problem(&reply, request, 500, "internal", "internal error: %s",
 				     strerrordesc_np(-r)) < 0) {
 			release_reply(&reply);
 			return MHD_NO;
@@ -192,7 +192,7 @@ static enum MHD_Result take_body(struct nt_httpd *httpd, struct nt_httpd_request
 	if (!request->refusal.status) {
 		atomic_fetch_add(&httpd->bodies_too_large, 1);
 		if (nt_httpd_problem(&request->refusal, request, 413, "body_too_large",
-				     "the body is over %llu bytes",
+				     "the body is larger than %llu bytes",
 				     (unsigned long long)httpd->max_body_bytes) < 0)
 			return MHD_NO;
 	}
@@ -368,10 +368,11 @@ static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
 	int r;
 
 	if (split_listen(text, &listen) < 0)
-		return fail(error, -EINVAL, "'%s' is no address to listen on: ADDRESS:PORT", text);
+		return fail(error, -EINVAL, "invalid listen address '%s': must be ADDRESS:PORT",
+			    text);
 	r = getaddrinfo(listen.host, listen.port_text, &hints, &address);
 	if (r)
-		return fail(error, -EINVAL, "'%s' is no address to listen on: %s", listen.host,
+		return fail(error, -EINVAL, "invalid listen address '%s': %s", listen.host,
 			    gai_strerror(r));
 	fd = bind_one(address);
 	freeaddrinfo(address);
@@ -436,7 +437,7 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
 	if (!httpd->daemon)
 		return fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
-			    secure ? "is the certificate of the key?" : strerrordesc_np(errno));
+			    secure ? "certificate and key may not match" : strerrordesc_np(errno));
 	return 0;
 }
 
@@ -460,7 +461,7 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 
 /*
  * Raises the limit of open files as far as possible, and reserves descriptors for the rest of the
- * program: at that limit nothing is accepted, and no file opened.
+ * program. At that limit nothing is accepted, and no file opened.
  */
 static uint32_t fit_connections(uint32_t wanted, uint32_t reserved)
 {
@@ -529,7 +530,7 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 		return fail(ret_error, -ENOMEM, "out of memory");
 	init(httpd, options);
 	if (!options->tls_cert_file != !options->tls_key_file)
-		return fail(ret_error, -EINVAL, "TLS needs both a certificate and a key");
+		return fail(ret_error, -EINVAL, "TLS requires both a certificate and a key");
 	if (options->tls_cert_file) {
 		r = read_pem(options->tls_cert_file, &httpd->cert, ret_error);
 		if (r == 0)

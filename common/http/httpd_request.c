@@ -9,6 +9,7 @@
 #include "common/base/parse_number.h"
 #include "common/http/httpd_impl.h"
 #include "common/system/clock.h"
+#include "common/system/json_append.h"
 
 enum {
 	RETRY_AFTER_S = 5,
@@ -37,24 +38,9 @@ const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_le
 	return request->body.data;
 }
 
-struct sink {
-	struct nt_buf *buf;
-	int error; /* sticky: jansson does not pass on every one */
-};
-
-static int append(const char *text, size_t len, void *data)
-{
-	struct sink *sink = data;
-
-	if (!sink->error)
-		sink->error = nt_buf_append(sink->buf, text, len);
-	return sink->error;
-}
-
 int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request *request,
 		     unsigned int status, const char *code, const char *fmt, ...)
 {
-	struct sink sink = {.buf = &reply->body};
 	char detail[512];
 	json_t *problem;
 	va_list ap;
@@ -74,7 +60,7 @@ int nt_httpd_problem(struct nt_httpd_reply *reply, const struct nt_httpd_request
 			    json_string(detail), "code", code, "request_id", request->id);
 	if (!problem)
 		return -ENOMEM;
-	r = json_dump_callback(problem, append, &sink, JSON_COMPACT) ? -ENOMEM : sink.error;
+	r = nt_json_append(problem, JSON_COMPACT, &reply->body);
 	json_decref(problem);
 	return r;
 }
@@ -159,9 +145,9 @@ static int find_route(const struct nt_httpd *httpd, struct nt_httpd_request *req
 	}
 	if (request->allow[0])
 		return nt_httpd_problem(&request->refusal, request, 405, "method_not_allowed",
-					"this path takes %s", request->allow);
+					"this path allows only %s", request->allow);
 	return nt_httpd_problem(&request->refusal, request, 404, "no_such_path",
-				"there is nothing at this path");
+				"no such path; /openapi.yaml lists the paths");
 }
 
 static int check_auth(struct nt_httpd *httpd, struct nt_httpd_request *request)
@@ -179,8 +165,9 @@ static int check_auth(struct nt_httpd *httpd, struct nt_httpd_request *request)
 		scope = nt_tokens_check(httpd->tokens, bearer, strlen(bearer), nt_clock_mono_ns());
 	}
 	if (scope == NT_TOKEN_READ && request->route->access == NT_HTTPD_ADMIN)
-		return nt_httpd_problem(&request->refusal, request, 403, "scope_read",
-					"this token may only read");
+		return nt_httpd_problem(
+			&request->refusal, request, 403, "scope_read",
+			"this request requires a token of scope admin; the token has scope read");
 	if (scope != NT_TOKEN_NONE)
 		return 0;
 
@@ -196,9 +183,9 @@ static int check_auth(struct nt_httpd *httpd, struct nt_httpd_request *request)
 	atomic_fetch_add(&httpd->auth_failures, 1);
 	return nt_httpd_problem(&request->refusal, request, 401,
 				header ? "invalid_token" : "no_token",
-				"%s; send \"Authorization: Bearer TOKEN\" with a token of the "
+				"%s; send \"Authorization: Bearer TOKEN\" with a token from the "
 				"aggregator's token file",
-				header ? "the token is not valid" : "a token is needed");
+				header ? "the token is invalid" : "this request requires a token");
 }
 
 static bool takes_parameter(const struct nt_httpd_route *route, const char *name)
@@ -223,7 +210,7 @@ static int check_query(struct nt_httpd_request *request)
 		if (takes_parameter(request->route, request->target.query[i].name))
 			continue;
 		return nt_httpd_problem(&request->refusal, request, 400, "unknown_parameter",
-					"there is no parameter '%.64s' here; known: %s",
+					"unknown parameter '%.64s'; parameters of this path: %s",
 					request->target.query[i].name,
 					request->route->query ? request->route->query : "none");
 	}
@@ -272,23 +259,23 @@ static enum MHD_Result add_header(void *data, enum MHD_ValueKind kind, const cha
 static const char *check_framing(const struct framing *framing, const char *version)
 {
 	if (framing->bad_name)
-		return "the name of a header is not a token";
+		return "a header name has characters that are not allowed";
 	if (framing->lengths && framing->encodings)
-		return "Content-Length and Transfer-Encoding exclude each other";
+		return "Content-Length and Transfer-Encoding are mutually exclusive";
 	if (framing->lengths > 1)
 		return "Content-Length is given more than once";
 	if (framing->encodings > 1)
 		return "Transfer-Encoding is given more than once";
 	if (framing->encodings && (!framing->encoding || strcasecmp(framing->encoding, "chunked")))
-		return "Transfer-Encoding is not chunked";
+		return "Transfer-Encoding must be chunked";
 	if (framing->encodings && strcmp(version, "HTTP/1.0") == 0)
-		return "HTTP/1.0 has no Transfer-Encoding";
+		return "Transfer-Encoding is not allowed in HTTP/1.0";
 	if (framing->hosts > 1)
 		return "Host is given more than once";
 	/* An empty one belongs to a target without a host. */
 	if (framing->host && *framing->host &&
 	    !nt_target_host_is_sound(framing->host, strlen(framing->host)))
-		return "Host is not HOST or HOST:PORT";
+		return "Host must be HOST or HOST:PORT";
 	return NULL;
 }
 
@@ -317,21 +304,21 @@ static int check_headers(struct nt_httpd_request *request)
 		return nt_httpd_problem(&request->refusal, request, 400, "bad_header", "%s", wrong);
 	if (request->target_error == -ENAMETOOLONG)
 		return nt_httpd_problem(&request->refusal, request, 414, "target_too_long",
-					"the path and query are over %d bytes",
+					"path and query are longer than %d bytes",
 					NT_TARGET_MAX_BYTES);
 	if (header_bytes(request, &framing) > NT_HTTPD_MAX_HEADERS)
 		return nt_httpd_problem(&request->refusal, request, 431, "headers_too_large",
-					"the headers are over %d bytes", NT_HTTPD_MAX_HEADERS);
+					"the headers are larger than %d bytes",
+					NT_HTTPD_MAX_HEADERS);
 	request->is_last = was_last;
 	if (request->target_error)
-		return nt_httpd_problem(&request->refusal, request, 400, "bad_target", "%s",
-					request->target_error == -EEXIST
-						? "a parameter is given twice"
-					: request->target_error == -E2BIG
-						? "there are too many path segments or parameters"
-					: request->target_error == -EADDRNOTAVAIL
-						? "the host in the target is not HOST or HOST:PORT"
-						: "the path or query is not properly encoded text");
+		return nt_httpd_problem(
+			&request->refusal, request, 400, "bad_target", "%s",
+			request->target_error == -EEXIST  ? "a parameter is given more than once"
+			: request->target_error == -E2BIG ? "too many path segments or parameters"
+			: request->target_error == -EADDRNOTAVAIL
+				? "the host in the request target must be HOST or HOST:PORT"
+				: "the path or query is not percent-encoded UTF-8");
 	return 0;
 }
 
@@ -346,7 +333,7 @@ static int check_body_size(struct nt_httpd *httpd, struct nt_httpd_request *requ
 	atomic_fetch_add(&httpd->bodies_too_large, 1);
 	request->is_last = true;
 	return nt_httpd_problem(&request->refusal, request, 413, "body_too_large",
-				"the body is over %llu bytes",
+				"the body is larger than %llu bytes",
 				(unsigned long long)httpd->max_body_bytes);
 }
 
@@ -356,7 +343,7 @@ static int check_slot(struct nt_httpd_request *request)
 		return 0;
 	request->refusal.retry_after_s = RETRY_AFTER_S;
 	return nt_httpd_problem(&request->refusal, request, 503, "busy",
-				"all connections are taken");
+				"the limit of connections is reached; try again later");
 }
 
 int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
@@ -382,12 +369,13 @@ int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
 	accept = nt_httpd_header(request, "Accept");
 	if (accept && !is_acceptable(accept, request->route->content_type))
 		return nt_httpd_problem(&request->refusal, request, 406, "not_acceptable",
-					"this path answers %s", request->route->content_type);
+					"this path has the content type %s, which is not in Accept",
+					request->route->content_type);
 	type = nt_httpd_header(request, "Content-Type");
 	if (!strcmp(request->route->method, "POST") && type &&
 	    (strncasecmp(type, "application/json", 16) != 0 ||
 	     (type[16] && !strchr("; \t", type[16]))))
 		return nt_httpd_problem(&request->refusal, request, 415, "not_json",
-					"a body here is application/json");
+					"the Content-Type must be application/json");
 	return check_query(request);
 }

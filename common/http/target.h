@@ -25,9 +25,9 @@ struct nt_target {
 };
 
 /*
- * -ENAMETOOLONG, -E2BIG for more segments or parameters than the caps, -EEXIST for a repeated
- * parameter, -EADDRNOTAVAIL for an impossible host, -EINVAL for a malformed target: broken percent
- * signs, control characters, text that is not UTF-8.
+ * -ENAMETOOLONG. -E2BIG: more segments or parameters than the caps. -EEXIST: a repeated parameter.
+ * -EADDRNOTAVAIL: an impossible host. -EINVAL: a malformed target, such as broken percent signs,
+ * control characters, or text that is not UTF-8.
  */
 NT_MUST_CHECK int nt_target_parse(const char *text, size_t len, struct nt_target *ret_target);
 

@@ -170,7 +170,7 @@ const char *nt_kube_error(const struct nt_kube *kube)
 
 /* ---- one call ------------------------------------------------------------------------------- */
 
-struct call {
+struct kube_call {
 	struct nt_kube *kube;
 	const struct nt_kube_request *request;
 	struct nt_kube_reply *reply;
@@ -179,7 +179,7 @@ struct call {
 	int error; /* of the received data, sticky */
 };
 
-static void end_call(struct call *call)
+static void end_call(struct kube_call *call)
 {
 	/* They hold the token. */
 	for (struct curl_slist *header = call->headers; header; header = header->next)
@@ -193,7 +193,7 @@ static int fail(struct nt_kube *kube, int r, const char *what)
 	return r;
 }
 
-static bool is_success(const struct call *call)
+static bool is_success(const struct kube_call *call)
 {
 	long status = 0;
 
@@ -203,7 +203,7 @@ static bool is_success(const struct call *call)
 
 static size_t on_data(char *data, size_t size, size_t count, void *context)
 {
-	struct call *call = context;
+	struct kube_call *call = context;
 	const struct nt_kube_request *request = call->request;
 	size_t len = size * count, max = request->max_bytes;
 
@@ -230,14 +230,14 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 /* The empty line behind the headers: a stream may stay silent for long. */
 static size_t on_header(char *data, size_t size, size_t count, void *context)
 {
-	struct call *call = context;
+	struct kube_call *call = context;
 
 	if (size * count == 2 && data[0] == '\r' && is_success(call))
 		call->request->begun(call->request->context);
 	return size * count;
 }
 
-static int add_header(struct call *call, const char *line)
+static int add_header(struct kube_call *call, const char *line)
 {
 	struct curl_slist *headers = curl_slist_append(call->headers, line);
 
@@ -261,7 +261,7 @@ static size_t token_length(const struct nt_buf *token)
 	return len;
 }
 
-static int add_token(struct call *call)
+static int add_token(struct kube_call *call)
 {
 	static const char name[] = "Authorization: Bearer ";
 	struct nt_kube *kube = call->kube;
@@ -291,7 +291,7 @@ static int add_token(struct call *call)
 	return r;
 }
 
-static int add_content_type(struct call *call)
+static int add_content_type(struct kube_call *call)
 {
 	const struct nt_kube_request *request = call->request;
 	const char *type = request->content_type;
@@ -304,7 +304,7 @@ static int add_content_type(struct call *call)
 	return add_header(call, line);
 }
 
-static int add_headers(struct call *call)
+static int add_headers(struct kube_call *call)
 {
 	int r = add_header(call, "Accept: application/json");
 
@@ -316,7 +316,7 @@ static int add_headers(struct call *call)
 	return r < 0 ? r : add_token(call);
 }
 
-static int set_request(const struct call *call, const char *url)
+static int set_request(const struct kube_call *call, const char *url)
 {
 	static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 	const struct nt_kube_request *request = call->request;
@@ -432,7 +432,7 @@ static void read_reason(struct nt_kube_reply *reply)
 	json_decref(status);
 }
 
-static int conclude(struct call *call, CURLcode result)
+static int conclude(struct kube_call *call, CURLcode result)
 {
 	struct nt_kube *kube = call->kube;
 	curl_off_t retry_after_s = 0;
@@ -457,7 +457,7 @@ static int conclude(struct call *call, CURLcode result)
 int nt_kube_call(struct nt_kube *kube, const struct nt_kube_request *request,
 		 struct nt_kube_reply *ret_reply)
 {
-	__attribute__((cleanup(end_call))) struct call call = {
+	__attribute__((cleanup(end_call))) struct kube_call call = {
 		.kube = kube,
 		.request = request,
 		.reply = ret_reply,

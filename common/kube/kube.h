@@ -93,9 +93,10 @@ struct nt_kube_reply {
 
 /*
  * 0: the server replied, with any status. Otherwise *ret_reply has no status, or that of a
- * truncated reply: -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EPROTO (mostly an
- * untrusted server), -EFBIG, -ECANCELED, -ENOMEM, the result of `data`, or the error of reading the
- * token. nt_kube_error() has details. The caller always releases ret_reply.
+ * truncated reply. Errors are -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EPROTO
+ * (mostly an untrusted server), -EFBIG, -ECANCELED and -ENOMEM. Others are the result of `data`, or
+ * the error of reading the token. nt_kube_error() has details. The caller always releases
+ * ret_reply.
  */
 NT_MUST_CHECK int nt_kube_call(struct nt_kube *kube, const struct nt_kube_request *request,
 			       struct nt_kube_reply *ret_reply);

@@ -7,10 +7,11 @@
 
 #include <cyaml/cyaml.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "common/system/file.h"
 
 /* libcyaml's first message with its line: it reports errors by log lines only. */
 struct complaint {
@@ -50,35 +51,6 @@ static int refuse(struct nt_opt_error *error, int r, const char *path, const cha
 	return r;
 }
 
-static int read_file(const char *path, char **ret_text, size_t *ret_len)
-{
-	nt_autofree char *text = malloc(NT_CONFIG_MAX_BYTES + 1);
-	nt_autoclose int fd = -1;
-	size_t len = 0;
-
-	if (!text)
-		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = read(fd, text + len, NT_CONFIG_MAX_BYTES + 1 - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (len > NT_CONFIG_MAX_BYTES)
-			return -EFBIG;
-	}
-	*ret_len = len;
-	*ret_text = nt_take(text);
-	return 0;
-}
-
 static void describe(cyaml_err_t err, const struct complaint *complaint, const struct nt_opt *opts,
 		     size_t count, char *text, size_t size)
 {
@@ -115,16 +87,16 @@ int nt_config_read(const char *path, const struct nt_opt *opts, size_t count, ch
 		.mem_fn = cyaml_mem, /* realloc() and free() */
 		.flags = CYAML_CFG_NO_ALIAS,
 	};
-	nt_autofree char *text = NULL;
+	nt_autobuf struct nt_buf text = {0};
 	char why[256];
 	char **values = NULL;
-	size_t len = 0, rows = 0;
+	size_t rows = 0;
 	cyaml_err_t err;
 	int r;
 
 	if (!fields)
 		return refuse(ret_error, -ENOMEM, path, "out of memory");
-	r = read_file(path, &text, &len);
+	r = nt_file_read(path, NT_CONFIG_MAX_BYTES, &text);
 	if (r < 0)
 		return refuse(ret_error, r, path, strerrordesc_np(-r));
 
@@ -141,8 +113,7 @@ int nt_config_read(const char *path, const struct nt_opt *opts, size_t count, ch
 		};
 	}
 
-	err = cyaml_load_data((const uint8_t *)text, len, &config, &top, (cyaml_data_t **)&values,
-			      NULL);
+	err = cyaml_load_data(text.data, text.len, &config, &top, (cyaml_data_t **)&values, NULL);
 	if (err != CYAML_OK || complaint.warned) {
 		describe(err, &complaint, opts, count, why, sizeof(why));
 		if (values)

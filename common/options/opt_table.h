@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Option tables: one table describes every setting of a program. Each row yields the command-line
- * option, the environment variable, the config-file key, the --help line, the man-page entry and
- * the shell completion, so they cannot disagree.
+ * option, the environment variable and the config-file key. It also yields the --help line, the
+ * man-page entry and the shell completion, so they cannot disagree.
  */
 #ifndef NT_COMMON_OPTIONS_OPT_TABLE_H
 #define NT_COMMON_OPTIONS_OPT_TABLE_H

@@ -111,13 +111,13 @@ const char *nt_clock_format(uint64_t real_ns, unsigned int digits, char text[NT_
 }
 
 /* Fixed width digits, then a separator unless that is NUL. */
-struct field {
+struct time_field {
 	size_t width;
 	char next;
 	uint64_t max;
 };
 
-static int parse_fields(const struct field *field, size_t count, const char *text, size_t len,
+static int parse_fields(const struct time_field *field, size_t count, const char *text, size_t len,
 			size_t *at, uint64_t *ret_values)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -154,7 +154,7 @@ static int parse_fraction(const char *text, size_t len, size_t *at, uint64_t *re
 /* Z, or +hh:mm: the seconds that local time is ahead of UTC. */
 static int parse_zone(const char *text, size_t len, size_t *at, int64_t *ret_seconds)
 {
-	static const struct field fields[] = {{2, ':', 23}, {2, '\0', 59}};
+	static const struct time_field fields[] = {{2, ':', 23}, {2, '\0', 59}};
 	uint64_t value[2] = {0};
 	char sign;
 	int r;
@@ -185,8 +185,8 @@ static uint64_t days_of_month(uint64_t year, uint64_t month)
 
 int nt_clock_parse(const char *text, size_t len, uint64_t *ret_real_ns)
 {
-	static const struct field fields[] = {{4, '-', 9999}, {2, '-', 12}, {2, 'T', 31},
-					      {2, ':', 23},   {2, ':', 59}, {2, '\0', 60}};
+	static const struct time_field fields[] = {{4, '-', 9999}, {2, '-', 12}, {2, 'T', 31},
+						   {2, ':', 23},   {2, ':', 59}, {2, '\0', 60}};
 	uint64_t value[6] = {0}, ns = 0, days;
 	int64_t zone = 0, seconds;
 	size_t at = 0;

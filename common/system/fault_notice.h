@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rate limit for messages about a faulty dependency: one message for each cause when it begins, and
- * one when there has been no fault for a while. A flapping fault does not flood the log.
+ * Rate limit for messages about a faulty dependency. There is one message for each cause when it
+ * begins, and one when there has been no fault for a while. A flapping fault does not flood the
+ * log.
  */
 #ifndef NT_COMMON_SYSTEM_FAULT_NOTICE_H
 #define NT_COMMON_SYSTEM_FAULT_NOTICE_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Log lines on stderr, by level. */
 #ifndef NT_COMMON_SYSTEM_LOG_H
 #define NT_COMMON_SYSTEM_LOG_H
 

@@ -46,7 +46,7 @@ done
 
 bold='' plain='' green=''
 if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m' green=$'\e[32m'; fi
-tell() { [ -n "$quiet" ] || printf '%s\n' "$*"; }
+print_line() { [ -n "$quiet" ] || printf '%s\n' "$*"; }
 title() { [ -n "$quiet" ] || printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 in_seconds() { awk -v ms="$1" 'BEGIN { printf "%.1f s", ms / 1000 }'; }
 
@@ -64,7 +64,7 @@ is_event() {
   uid=$(k get pod -n training "$1" -o 'jsonpath={.metadata.uid}')
   [ -n "$(k get events -n training --field-selector "involvedObject.uid=$uid,reason=ComputeSlow" -o name)" ]
 }
-told() { k exec -n training receiver -- test -s /tmp/messages; }
+is_received() { k exec -n training receiver -- test -s /tmp/messages; }
 
 once() {
   local start begin took slow pod wanted found job message
@@ -74,7 +74,7 @@ once() {
   k create namespace "$space" >/dev/null
   k create secret generic webhook -n "$space" --from-literal=url=http://receiver.training.svc:8080/ >/dev/null
   install --set aggregator.webhook.existingSecret=webhook --set aggregator.options.resolve-after=10s
-  tell "   helm install neutracer $chart: ready after $(in_seconds $(($(now_ms) - start)))."
+  print_line "   helm install neutracer $chart: ready after $(in_seconds $(($(now_ms) - start)))."
   [ -n "$quiet" ] || k get pods -n "$space" -o wide | awk '{ print "   " $1, $2, $3 }' | column -t | sed 's/^/   /'
 
   title "A training job of $ranks pods"
@@ -83,15 +83,15 @@ once() {
   k apply -n training -f tests/cluster/receiver.yaml >/dev/null
   k wait -n training --for=condition=Ready pod -l app=train --timeout=90s >/dev/null || fail "the job does not start"
   k wait -n training --for=condition=Ready pod/receiver --timeout=60s >/dev/null || fail "the receiver does not start"
-  tell "   an Indexed Job, one rank a pod, over CPU stand-ins for the CUDA and NCCL libraries. No image, no"
-  tell "   environment and no label of it knows of NeuTracer."
+  print_line "   an Indexed Job, one rank a pod, over CPU stand-ins for the CUDA and NCCL libraries. No image, no"
+  print_line "   environment and no label of it refers to NeuTracer."
   wait_until 40 "the ranks to be seen" job_is_seen || fail "jobs: $(api /api/v1/jobs)"
-  tell "   all $ranks ranks were found."
+  print_line "   all $ranks ranks were found."
 
   title "Healthy for $seconds seconds"
   sleep "$seconds"
   ! firing || fail "somebody is accused although nobody is slow: $slow"
-  tell "   nobody is accused."
+  print_line "   nobody is accused."
 
   rank_now=${rank:-$((SRANDOM % ranks))}
   factor_now=${factor:-$(awk -v n="$((SRANDOM % 1701))" 'BEGIN { printf "%.2f", 1.3 + n / 1000 }')}
@@ -110,10 +110,10 @@ once() {
   [ "$found" = "$wanted" ] || fail "wanted $wanted, found $found"
   [ "$took" -le $((within * 1000)) ] || fail "too late: the verdict came after $took ms, not within $within s"
 
-  wait_until 20 "the webhook" told || fail "the webhook does not arrive"
+  wait_until 20 "the webhook" is_received || fail "the webhook does not arrive"
   message=$(k exec -n training receiver -- head -n 1 /tmp/messages)
   jq -e --arg pod "$pod" 'tostring | contains($pod)' <<<"$message" >/dev/null || fail "the webhook says: $message"
-  tell "   the webhook has reached the pod 'receiver'."
+  print_line "   the webhook has reached the pod 'receiver'."
   wait_until 10 "the Event" is_event "$pod" || fail "there is no Event on the pod"
   [ -n "$quiet" ] || k get events -n training --field-selector "involvedObject.name=$pod,type=Warning" \
     -o 'custom-columns=EVENT:.reason,OBJECT:.involvedObject.name,MESSAGE:.message' | sed 's/^/   /'
@@ -123,7 +123,7 @@ once() {
   job=$(k get pods -n training -l app=train --field-selector status.phase=Running -o name | wc -l)
   [ "$job" = "$ranks" ] || fail "pods of the job that run: $job, of $ranks"
   uninstall
-  tell "   no object, no pod, no program in the kernel is left; the job runs on."
+  print_line "   no object, no pod, no program in the kernel is left; the job runs on."
   k delete namespace training "$space" >/dev/null
   rm -f "$state/shm/faults"
   echo "${green}right: rank $rank_now ($factor_now times as long), pod $pod, after $(in_seconds "$took")$plain"
@@ -132,6 +132,6 @@ once() {
 title "A Kubernetes of one node"
 start=$(now_ms)
 up build/image/neutracer.tar build/cluster/kafka.tar build/cluster/rank.tar
-tell "   $("$cluster" kubectl version | sed -n 's/^Server Version: //p'), with kubelet, containerd, Services and DNS, in a network"
-tell "   namespace; up, with three images, after $(in_seconds $(($(now_ms) - start)))."
+print_line "   $("$cluster" kubectl version | sed -n 's/^Server Version: //p'), with kubelet, containerd, Services and DNS, in a network"
+print_line "   namespace; up, with three images, after $(in_seconds $(($(now_ms) - start)))."
 for ((i = 0; i < times; i++)); do once; done

@@ -61,7 +61,7 @@ fi
 
 bold='' plain='' red='' green=''
 if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m' red=$'\e[31m' green=$'\e[32m'; fi
-tell() { [ -n "$quiet" ] || printf '%s\n' "$*"; }
+print_line() { [ -n "$quiet" ] || printf '%s\n' "$*"; }
 title() { [ -n "$quiet" ] || printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 # progress SECONDS TEXT COMMAND...: waits like wait_until, and shows that it does.
@@ -99,35 +99,35 @@ title "1. A training job of $ranks ranks"
 setup
 start_job "$job" "$ranks"
 if [ "$job" = train ]; then
-  tell "   $sim/train, one process a rank, data-parallel, over CPU stand-ins for libcudart, libcuda and"
-  tell "   libnccl with the real names and calling conventions: streams are asynchronous, collectives"
-  tell "   really synchronise the processes. It knows nothing of NeuTracer."
+  print_line "   $sim/train, one process a rank, data-parallel, over CPU stand-ins for libcudart, libcuda and"
+  print_line "   libnccl with the real names and calling conventions: streams are asynchronous, collectives"
+  print_line "   really synchronise the processes. It has no code for NeuTracer."
 else
-  tell "   $sim/mpi_train under the machine's Open MPI, blocking MPI_Allreduce. It knows nothing of NeuTracer."
+  print_line "   $sim/mpi_train under the machine's Open MPI, blocking MPI_Allreduce. It has no code for NeuTracer."
 fi
 
 title "2. The aggregator and the agent"
 start_aggregator --resolve-after "$resolve_after"
-tell "   aggregator: process $agg_pid, REST on http://127.0.0.1:$port"
+print_line "   aggregator: process $agg_pid, REST on http://127.0.0.1:$port"
 start_agent "$(uname -n)"
-tell "   agent: process ${agent_pid[$(uname -n)]}, eBPF probes in the libraries that the ranks map; no configuration,"
-tell "   no broker: the bus is a directory. Both were started in a mount namespace where the demo's"
-tell "   control files do not exist."
+print_line "   agent: process ${agent_pid[$(uname -n)]}, eBPF probes in the libraries that the ranks map; no configuration,"
+print_line "   no broker: the bus is a directory. Both were started in a mount namespace where the demo's"
+print_line "   control files do not exist."
 progress 30 "looking for the ranks" job_is_seen "$ranks" ||
   fail "the ranks are not seen: $(api /api/v1/jobs)"
-tell "   all $ranks ranks were found by themselves; a step takes $(step_time)"
+print_line "   all $ranks ranks were found by themselves; a step takes $(step_time)"
 
 title "3. Healthy for $seconds seconds"
 pause_end=$((SECONDS + seconds))
 progress 3600 "watching" pause_over
 open=$(open_incidents)
 [ "$open" = '[]' ] || fail "somebody is accused although nobody is slow: $open"
-tell "   nobody is accused."
+print_line "   nobody is accused."
 
 rank=${rank:-$(draw "$ranks")}
 factor=${factor:-$(awk -v n="$(draw 1701)" 'BEGIN { printf "%.2f", 1.3 + n / 1000 }')}
 title "4. Now rank $rank computes $factor times as long"
-tell "   drawn by chance just now; every rank suffers, since all wait for the slowest."
+print_line "   drawn by chance just now; every rank suffers, since all wait for the slowest."
 begin=$(now_ms)
 fault "compute $rank $factor"
 progress "$within" "waiting for the verdict" firing || fail "no verdict within $within s"
@@ -147,14 +147,14 @@ jq -r '
   (.evidence[] | "   evidence: \(.what): \(.value | cell)\(if .unit == "1" then "" else " " + .unit end), its peers \(.peers | cell) (\(.method), \(.windows) windows)")
 ' <<<"$verdict"
 slow=$(slow_ranks | jq -c '[.[] | [.rank, .class]]')
-tell "   the same as a table: neutracer slow-ranks"
+print_line "   the same as a table: neutracer slow-ranks"
 [ -n "$quiet" ] || "$bin/neutracer" slow-ranks --job "$job_name" --server "http://127.0.0.1:$port" --token-file "$work/token" |
   sed 's/^/   /'
 
 title "6. The rank is healed"
 fault
 progress 120 "waiting until it has been healthy for $resolve_after" resolved "$id" || fail "the incident does not end"
-tell "   $(api "/api/v1/incidents/$id" | jq -r '"the incident is \(.state) as of \(.until)"'); a step takes $(step_time)"
+print_line "   $(api "/api/v1/incidents/$id" | jq -r '"the incident is \(.state) as of \(.until)"'); a step takes $(step_time)"
 # What accuses nobody is news of the job: a busy machine slows all its ranks down.
 final=$(incidents | jq -c '[.[] | select(.class | IN("job-wide", "imbalance") | not)
   | [.class, [.culprits[] | [.kind, .rank]]]]')
@@ -165,7 +165,7 @@ if [ "$took" -gt $((promised * 1000)) ]; then
   printf '\n%stoo late: the verdict came after %d ms, %d s are promised%s\n' "$red" "$took" "$promised" "$plain"
   exit 1
 fi
-[ -z "$notes" ] || printf '\n   also told, as information that pages nobody:\n   %s\n' "${notes//$'\n'/$'\n'   }"
+[ -z "$notes" ] || printf '\n   also reported, as information that pages nobody:\n   %s\n' "${notes//$'\n'/$'\n'   }"
 if [ "$slow" = "[[$rank,\"compute\"]]" ] && [ "$final" = "[[\"compute\",[[\"rank\",$rank]]]]" ]; then
   printf '\n%sright: rank %s, compute, and nobody else%s\n' "$green" "$rank" "$plain"
 else

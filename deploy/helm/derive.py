@@ -91,7 +91,7 @@ def told(text):
             if above:
                 yield ".".join(path), value, " ".join(above)
             elif not isinstance(value, dict) and not set(path) & AS_A_WHOLE:
-                sys.exit(f"values.yaml: nothing is said of {'.'.join(path)}")
+                sys.exit(f"values.yaml: no comment above {'.'.join(path)}")
         above = []
 
 

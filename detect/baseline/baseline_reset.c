@@ -10,14 +10,13 @@ static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
 {
 	struct nt_detect_rank *rank = &detect->rank[index];
 
-	rank->has_habit = false;
+	rank->has_metric_mean = false;
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		detect->scratch.contribution[index].of[i].growth = NAN;
 		nt_past_clear(&rank->track[i].past);
 		if (!sums)
 			continue;
-		nt_cusum_clear(&rank->track[i].level);
-		nt_cusum_clear(&rank->track[i].shift);
+		nt_track_clear_sums(&rank->track[i]);
 	}
 }
 
@@ -31,7 +30,7 @@ void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
 		forget_rank(detect, index, !rank->in_incident);
 		/* Transfer times depend on the number of calls per step. */
 		for (uint32_t j = 0; j < rank->links; j++)
-			rank->link[j].comm->network = (struct nt_network){0};
+			nt_network_forget(rank->link[j].comm);
 	}
 	if (group->past)
 		group->past->apart = 0;
@@ -54,7 +53,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 		forget_rank(detect, i, true);
 	}
 	for (uint32_t i = 0; i < detect->comm_count; i++)
-		detect->comm[i]->network = (struct nt_network){0};
+		nt_network_forget(detect->comm[i]);
 	nt_links_free(&detect->links);
 	for (uint32_t i = 0; i < detect->roles.groups; i++)
 		if (detect->roles.group[i].past)

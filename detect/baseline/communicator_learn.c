@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "detect/math/array.h"
+#include "common/base/array.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/search.h"
-#include "detect/math/array.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -215,9 +215,9 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 }
 
 /*
- * The value of a cell: for each pair of ranks the shorter of both sides' shortest calls, and the
- * minimum over pairs, which other faults cannot reduce. One side alone is not enough, as the other
- * may be late each time.
+ * The value of a cell is the minimum over pairs of ranks, which other faults cannot reduce. The
+ * value of a pair is the shorter of both sides' shortest calls. One side alone is not enough, as
+ * the other may be late each time.
  */
 static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 {

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/search.h"
-#include "detect/math/array.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 

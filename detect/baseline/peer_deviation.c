@@ -53,6 +53,54 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 	}
 }
 
+/*
+ * Adds the window to the rate of far ones. Only the first of several far windows counts, as a
+ * single disturbance may last. While a rank's sum is above zero it does not define what is healthy.
+ */
+static void count_far(struct nt_contest *c, struct nt_track *track, const struct nt_past *past,
+		      struct nt_cusum_window window)
+{
+	struct nt_far_rate *rate = &c->group->far_rate[c->series];
+	const double width =
+		past->ready ? nt_stats_max(c->width, past->peer_deviation_width) : c->width;
+	double gain = 0.0;
+	const bool is_far = window.peer_deviation > NT_FAR_WIDTHS * width &&
+			    window.cost >= c->detect->rules.size_floor;
+
+	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
+	if (track->far_fresh != NT_FAR_FRESH) {
+		struct nt_far_rate others = *rate;
+
+		if (track->rate.sum <= 0.0)
+			nt_far_rate_add(rate, is_far);
+		else
+			others = nt_far_rate_without(rate, track->rate.windows);
+		gain = nt_far_rate_gain(&others, is_far);
+	}
+	if (is_far)
+		track->far_fresh = NT_FAR_FRESH;
+	else
+		track->far_fresh -= track->far_fresh > 0;
+	nt_cusum_grow(&track->rate, &c->detect->rules, &window, gain);
+}
+
+/*
+ * With few ranks, an excursion that is not random must not raise the threshold it is compared with.
+ * With more ranks it weighs little.
+ */
+static void adapt(struct nt_contest *c, struct nt_track *track, bool is_far)
+{
+	struct nt_adaptation *tail = &c->group->tail[c->series];
+
+	if (c->n > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
+	    !nt_cusum_lasts(&track->level) ||
+	    nt_adaptation_explains(tail, track->level.windows, track->level.costly))
+		nt_adaptation_add(tail, track->far_run > 0, is_far);
+	if (!is_far)
+		nt_adaptation_add_run(tail, track->far_run);
+	track->far_run = is_far ? track->far_run + (track->far_run < UINT8_MAX) : 0;
+}
+
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -104,20 +152,17 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		/* Neither peers nor a past give a reference. */
 		track->residual = peer_deviation * base / c->step;
 	}
-	/*
-	 * With few ranks, an excursion that is not random must not raise the threshold it is
-	 * compared with. With more ranks it weighs little.
-	 */
-	if (c->n > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
-	    !nt_cusum_lasts(&track->level) ||
-	    nt_adaptation_explains(&c->group->tail[c->series], track->level.windows,
-				   track->level.costly))
-		nt_adaptation_add(&c->group->tail[c->series], track->far,
-				  nt_adaptation_is_far(level.z));
-	track->far = nt_adaptation_is_far(level.z);
+	adapt(c, track, nt_adaptation_is_far(level.z));
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
+	if (c->mode == NT_MODE_PEERS && (learns || has_past)) {
+		shift.peer_deviation =
+			peer_deviation -
+			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);
+		shift.cost = shift.peer_deviation * base / c->step;
+		count_far(c, track, past, shift);
+	}
 
 	track->mode = c->mode == NT_MODE_PEERS ? NT_MODE_PEERS
 		      : has_past               ? NT_MODE_PAST
@@ -134,6 +179,15 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	note_rank(c, rank, peer_deviation * base / c->step);
 }
 
+/* Ranks on a busy processor are no slower group: they wait for that processor. */
+static bool is_starved(const struct nt_contest *c, double gap_ns)
+{
+	const double *value = c->slowest->step_metric;
+
+	return nt_peer_starved(value[NT_STEP_METRIC_RUN_QUEUE], value[NT_STEP_METRIC_COMM],
+			       value[NT_STEP_METRIC_STEP]) >= NT_EXPLAINS * gap_ns;
+}
+
 void nt_contest_count_apart(const struct nt_contest *c)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
@@ -142,7 +196,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	double gap = fabs(space->other - space->normal);
 
 	past->apart_cost = 0.0;
-	if (!space->two || c->most_growth > NT_EXPLAINS * gap) {
+	if (!space->two || c->most_growth > NT_EXPLAINS * gap || is_starved(c, gap * base)) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= NT_APART_KEPT;
 		return;
@@ -223,7 +277,8 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
 	c->width = nt_stats_max(c->width, rules->peer_deviation_floor);
 	c->width = nt_stats_max(c->width, starved_width(c, base));
-	c->mode = space->two ? NT_MODE_PAST : NT_MODE_PEERS;
+	c->mode = space->two || (c->group->jumped && c->series == NT_SERIES_OWN) ? NT_MODE_PAST
+										 : NT_MODE_PEERS;
 }
 
 static void compare_two(struct nt_contest *c, const double *sorted)
@@ -258,4 +313,5 @@ void nt_contest_compare(struct nt_contest *c)
 	c->ceiling = NT_CUSUM_CEILING *
 		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));
 	nt_adaptation_fade(tail);
+	nt_far_rate_fade(&c->group->far_rate[c->series]);
 }

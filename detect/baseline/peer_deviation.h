@@ -34,6 +34,12 @@ struct nt_contest {
 	uint32_t fars;
 };
 
+/* Run queue time outside calls; inside calls it is harmless, as libraries spin there. */
+static inline double nt_peer_starved(double run_queue, double comm, double step)
+{
+	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
+}
+
 /* The divisor of a deviation: the peers' value, and at least a part of the step. */
 double nt_peer_deviation_base(const struct nt_rules *rules, double peers, double step);
 /*

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/step_evidence.h"
 #include "detect/baseline/step_metrics.h"
 #include "detect/baseline/step_unit.h"
-#include "detect/baseline/usual_pace.h"
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -62,12 +62,6 @@ static bool takes_part(const struct nt_detect_rank *rank)
 	return !rank->ended && !rank->silent;
 }
 
-/* Run queue time outside calls; inside calls it is harmless, as libraries spin there. */
-static double starved_of(double run_queue, double comm, double step)
-{
-	return run_queue * nt_stats_max(0.0, 1.0 - comm / nt_stats_max(1.0, step));
-}
-
 /* Own work is compared among ranks of the most common tier; the higher one on a tie. */
 static uint8_t common_tier(const uint32_t *count)
 {
@@ -107,9 +101,9 @@ static double median_starved(const struct nt_detect *detect,
 	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++)
 		if (c->n == step_metrics->n ||
 		    nt_contest_holds(c, &detect->rank[step_metrics->index[i]]))
-			starved[n++] = starved_of(column[NT_STEP_METRIC_RUN_QUEUE][i],
-						  column[NT_STEP_METRIC_COMM][i],
-						  column[NT_STEP_METRIC_STEP][i]);
+			starved[n++] = nt_peer_starved(column[NT_STEP_METRIC_RUN_QUEUE][i],
+						       column[NT_STEP_METRIC_COMM][i],
+						       column[NT_STEP_METRIC_STEP][i]);
 	return nt_stats_median_of(starved, n);
 }
 
@@ -160,8 +154,8 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *
 		scratch->step_metric_step[index] = rank->step_metric[NT_STEP_METRIC_STEP];
 		scratch->run_queue[index] = rank->step_metric[NT_STEP_METRIC_RUN_QUEUE];
 		scratch->gc[index] = rank->step_metric[NT_STEP_METRIC_GC];
-		scratch->sum[index] = nt_detect_rank_sum(rank);
-		nt_usual_pace_gather(detect, rank, scratch->sum[index], step_metrics, &middles);
+		scratch->sum[index] = nt_detect_rank_sum(rank, &detect->rules);
+		nt_step_evidence_gather(detect, rank, scratch->sum[index], step_metrics, &middles);
 	}
 }
 
@@ -198,6 +192,24 @@ static double sum_steps(const struct nt_step_metrics *step_metrics, double middl
 	return sum / step_metrics->n;
 }
 
+/*
+ * All work of a group may grow at once, as its nodes became slow. Its ranks then have no healthy
+ * peer, and are compared with their own pasts. Work that grows gradually is uneven work.
+ */
+static void find_jump(const struct nt_detect *detect, struct nt_group *group)
+{
+	const double growth = group->least_growth;
+
+	/* What most ranks share is no jump of these. */
+	if (group->members == detect->ranks || growth < NT_EXPLAINS * NT_UNEVEN_PART ||
+	    detect->step.job_wide[NT_SERIES_OWN].growth >= NT_EXPLAINS * growth)
+		group->jumped = false;
+	else if (growth >= NT_UNEVEN_PART && group->quiet_growth < NT_EXPLAINS * growth)
+		group->jumped = true;
+	if (!group->jumped)
+		group->quiet_growth += NT_INCIDENT_PART * (growth - group->quiet_growth);
+}
+
 static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
 			uint32_t n, struct passed *passed)
 {
@@ -230,6 +242,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;
+	find_jump(detect, group);
 	if (group->past && own->n >= 2) {
 		nt_contest_count_apart(own);
 		nt_contest_note_slowest(own, steps);

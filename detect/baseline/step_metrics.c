@@ -54,10 +54,12 @@ struct nt_step_metrics nt_step_metrics_take(struct nt_detect *detect, const uint
 			step_metrics.column[j][i] = rank->step_metric[j];
 		step_metrics.tiers[rank->tier]++;
 		step_metrics.hosts += nt_detect_rank_shows_host(rank);
-		if (!rank->has_habit)
+		if (!rank->has_metric_mean)
 			continue;
-		step_metrics.calls_then[step_metrics.known] = rank->habit[NT_STEP_METRIC_CALLS];
-		step_metrics.step_then[step_metrics.known++] = rank->habit[NT_STEP_METRIC_STEP];
+		step_metrics.calls_then[step_metrics.known] =
+			rank->metric_mean[NT_STEP_METRIC_CALLS];
+		step_metrics.step_then[step_metrics.known++] =
+			rank->metric_mean[NT_STEP_METRIC_STEP];
 	}
 	return step_metrics;
 }

@@ -13,7 +13,7 @@ struct nt_step_metrics {
 	const uint32_t *index; /* of these ranks, in nt_detect.rank */
 	uint32_t n;
 	double *const *column; /* by step metric: of these ranks, in their order */
-	/* Habitual calls and step time, of the ranks that have a habit. */
+	/* Mean calls and step time, of the ranks that have a mean. */
 	double *calls_then, *step_then;
 	uint32_t known;
 	double *took; /* total step time of each, ns; valid until the first comparison */

@@ -39,6 +39,22 @@ static bool is_bad(const struct nt_detect *detect, const struct nt_detect_incide
 	return false;
 }
 
+bool nt_fault_has_ended(const struct nt_detect_incident *incident, uint64_t *ret_until)
+{
+	bool ended = incident->recovery.ended;
+
+	*ret_until = incident->recovery.bad_ns;
+	if (incident->family != NT_FAMILY_SLOW)
+		return ended;
+	ended = incident->blames > 0;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		ended = ended && incident->blame[i].recovery.ended;
+		if (incident->blame[i].recovery.bad_ns > *ret_until)
+			*ret_until = incident->blame[i].recovery.bad_ns;
+	}
+	return ended;
+}
+
 void nt_fault_hold(const struct nt_detect *detect, struct nt_detect_incident *incident)
 {
 	struct nt_fault *fault = &incident->fault;
@@ -83,4 +99,14 @@ void nt_fault_apply(struct nt_detect_incident *incident)
 	incident->confidence = (1.0 - fault->chance) * incident->completeness;
 	memcpy(incident->evidence, fault->evidence, sizeof(incident->evidence));
 	incident->evidences = fault->evidences;
+}
+
+struct nt_detect_incident nt_fault_shown(const struct nt_detect_incident *incident)
+{
+	struct nt_detect_incident shown = *incident;
+	uint64_t until_ns;
+
+	if (nt_fault_has_ended(incident, &until_ns))
+		nt_fault_apply(&shown);
+	return shown;
 }

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "detect/baseline/peer_group.h"
+#include "detect/incidents/fault.h"
 #include "detect/incidents/node.h"
-#include "detect/math/array.h"
 #include "detect/thresholds/thresholds.h"
 
 static void answer_rank(const struct nt_detect *detect, uint32_t number,
@@ -27,6 +28,7 @@ static void answer_rank(const struct nt_detect *detect, uint32_t number,
 
 struct placed {
 	uint32_t node, rank;
+	bool of_node;
 };
 
 static int compare_placed(const void *a, const void *b)
@@ -52,6 +54,7 @@ static int answer_blames(struct nt_detect *detect, struct nt_detect_incident *in
 		const struct nt_detect_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
 
 		placed[i].rank = incident->blame[i].rank;
+		placed[i].of_node = incident->blame[i].of_node;
 		placed[i].node = rank ? rank->node : NT_FRAME_NO_NODE;
 	}
 	qsort(placed, incident->blames, sizeof(*placed), compare_placed);
@@ -64,7 +67,8 @@ static int answer_blames(struct nt_detect *detect, struct nt_detect_incident *in
 		for (uint32_t j = i; j < end; j++) {
 			const struct nt_detect_rank *rank = nt_detect_find(detect, placed[j].rank);
 
-			compared = compared && rank && nt_node_is_compared(detect, rank);
+			compared = compared && rank &&
+				   (placed[j].of_node || nt_node_is_compared(detect, rank));
 			incident->node_rank[j] = placed[j].rank;
 		}
 		if (compared && end - i >= NT_NODE_RANKS &&
@@ -158,8 +162,10 @@ static void add_steps(const struct nt_detect_incident *incident, struct nt_findi
 	finding->evidence[finding->evidences++] = row;
 }
 
-static struct nt_finding make_answer(const struct nt_detect_incident *incident)
+static struct nt_finding make_answer(const struct nt_detect_incident *is)
 {
+	struct nt_detect_incident shown = nt_fault_shown(is);
+	const struct nt_detect_incident *incident = &shown;
 	struct nt_finding finding = {
 		.id = incident->id,
 		.state = incident->state,

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/hash.h"
 #include "common/base/search.h"
 #include "detect/incidents/lost_time.h"
-#include "detect/math/array.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -91,6 +91,7 @@ static int incident_new(struct nt_detect *detect, const struct nt_proposal *prop
 	incident->state = NT_INCIDENT_PENDING;
 	incident->since_ns = proposal->onset_ns;
 	incident->counted_ns = proposal->onset_ns;
+	incident->cost = proposal->cost;
 	incident->missing_before_ns = nt_completeness_before(&detect->gaps, proposal->onset_ns);
 	nt_lost_time_look_back(detect, incident);
 	incident->seen_ns = detect->end_ns;
@@ -185,6 +186,7 @@ int nt_incidents_blame(struct nt_detect *detect, struct nt_detect_rank *rank,
 	blame->cause = (uint8_t)proposal->cause;
 	blame->tier = proposal->tier;
 	blame->series = proposal->series;
+	blame->of_node = proposal->of_node;
 	blame->stands = true;
 	incident->stands = true;
 	incident->judged = true;

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "detect/baseline/link_span.h"
 #include "detect/baseline/network_parts.h"
 #include "detect/incidents/fault.h"
 #include "detect/incidents/incident_raise.h"
-#include "detect/math/array.h"
 #include "detect/model/detector_state.h"
 
 void nt_incident_release_rank(struct nt_detect *detect, uint32_t number)
@@ -20,8 +20,7 @@ void nt_incident_release_rank(struct nt_detect *detect, uint32_t number)
 	rank->in_incident = false;
 	rank->evidence = (struct nt_rank_evidence){0};
 	for (int i = 0; i < NT_SERIES_END; i++) {
-		nt_cusum_clear(&rank->track[i].level);
-		nt_cusum_clear(&rank->track[i].shift);
+		nt_track_clear_sums(&rank->track[i]);
 		rank->track[i].always = false;
 	}
 }
@@ -38,8 +37,7 @@ static void release_pasts(struct nt_detect *detect)
 		for (int j = 0; j < NT_SERIES_END && !rank->in_incident; j++) {
 			if (rank->track[j].mode != NT_MODE_PAST)
 				continue;
-			nt_cusum_clear(&rank->track[j].level);
-			nt_cusum_clear(&rank->track[j].shift);
+			nt_track_clear_sums(&rank->track[j]);
 		}
 	}
 }

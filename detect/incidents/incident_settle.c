@@ -76,6 +76,30 @@ static bool ended_together(const struct nt_detect *detect, const struct nt_blame
 	return (double)(last_ns - blame->recovery.bad_ns) <= bucket_ns;
 }
 
+/* No window is judged while the job stands still: a fault whose evidence had ended is over. */
+static bool is_over_meanwhile(const struct nt_detect *detect,
+			      const struct nt_detect_incident *incident, uint64_t *ret_until)
+{
+	uint64_t seen_ns = incident->recovery.seen_ns;
+
+	for (uint32_t i = 0; i < incident->blames; i++)
+		if (incident->blame[i].recovery.seen_ns > seen_ns)
+			seen_ns = incident->blame[i].recovery.seen_ns;
+	return incident->state == NT_INCIDENT_FIRING && nt_fault_has_ended(incident, ret_until) &&
+	       detect->end_ns - seen_ns >= detect->rules.resolve_min_ns;
+}
+
+/* What a culprit costs in this window, without what its own past shares with the whole job. */
+static double cost_of(const struct nt_detect *detect, const struct nt_track *track,
+		      enum nt_series series)
+{
+	const double shared = detect->step.job_wide[series].growth;
+
+	if (track->mode != NT_MODE_PAST || shared <= 0.0 || track->growth <= 0.0)
+		return track->residual;
+	return track->residual * fmax(0.0, 1.0 - shared / track->growth);
+}
+
 /* Ages each culprit on its own. True: none is left, and the finding still names the last ones. */
 static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *incident,
 		       uint64_t *ret_until)
@@ -92,10 +116,11 @@ static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *inci
 		blame->absent = blame->stands ? 0 : blame->absent + 1;
 		nt_recovery_add(&blame->recovery, &detect->rules,
 				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
-				rank->track[blame->series].residual, blame->cost);
+				cost_of(detect, &rank->track[blame->series], blame->series),
+				blame->cost);
 	}
 	if (!incident->judged)
-		return false;
+		return is_over_meanwhile(detect, incident, ret_until);
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		over += is_over(detect, incident, &incident->blame[i]);
 		if (incident->blame[i].recovery.bad_ns > *ret_until)
@@ -165,6 +190,9 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 	} else if (!nt_incident_needs_windows(incident)) {
 		incident->judged = true;
 		incident->absent = incident->stands ? 0 : incident->absent + 1;
+		if (incident->stands)
+			incident->recovery.bad_ns = detect->end_ns;
+		*ret_until = incident->recovery.bad_ns;
 		if (incident->absent >= NT_INCIDENT_ABSENT ||
 		    (incident->absent && incident->state == NT_INCIDENT_PENDING))
 			return true;
@@ -176,6 +204,8 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 			    : nt_recovery_is_over(&incident->recovery, &detect->rules,
 						  detect->end_ns))
 			return true;
+	} else if (is_over_meanwhile(detect, incident, ret_until)) {
+		return true;
 	}
 	if (incident->state == NT_INCIDENT_PENDING && incident->judged && incident->stands &&
 	    ++incident->stood >= detect->rules.pending_windows) {
@@ -199,10 +229,11 @@ static bool is_news(double value, double reported)
 static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 {
 	const uint32_t gpus = detect->census.using_gpu;
+	uint64_t until_ns;
 	uint8_t severity;
 
-	incident->slowdown = nt_cost_slowdown(incident->cost);
 	nt_lost_time_add(detect, incident);
+	incident->slowdown = nt_lost_time_slowdown(incident);
 	if (detect->end_ns > incident->counted_ns) {
 		incident->gpu_hours +=
 			nt_lost_time_hours(incident, gpus, detect->end_ns - incident->counted_ns);
@@ -222,7 +253,8 @@ static void weigh(struct nt_detect *detect, struct nt_detect_incident *incident)
 	incident->completeness = nt_completeness_share(&detect->gaps, incident->missing_before_ns,
 						       incident->since_ns, detect->end_ns);
 	incident->confidence = (1.0 - incident->chance) * incident->completeness;
-	if (is_news(incident->slowdown, incident->reported_slowdown) ||
+	if ((is_news(incident->slowdown, incident->reported_slowdown) &&
+	     !nt_fault_has_ended(incident, &until_ns)) ||
 	    is_news(incident->completeness, incident->reported_completeness) ||
 	    (incident->completeness < 1.0) != (incident->reported_completeness < 1.0))
 		incident->changed = true;
@@ -285,6 +317,28 @@ static int widen(struct nt_detect *detect)
 		}
 	}
 	return 0;
+}
+
+int nt_incidents_finish(struct nt_detect *detect)
+{
+	struct nt_incidents *incidents = &detect->incidents;
+
+	nt_incidents_begin(detect);
+	for (uint32_t i = 0; i < incidents->opens;) {
+		struct nt_detect_incident *incident = incidents->open[i];
+		uint64_t until_ns = 0;
+		int r;
+
+		if (incident->state != NT_INCIDENT_FIRING || !nt_incident_needs_windows(incident) ||
+		    !nt_fault_has_ended(incident, &until_ns)) {
+			i++;
+			continue;
+		}
+		r = nt_incident_retire(detect, incident, until_ns);
+		if (r < 0)
+			return r;
+	}
+	return nt_findings_make(detect);
 }
 
 int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame)

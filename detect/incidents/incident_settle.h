@@ -10,5 +10,7 @@ struct nt_frame;
 void nt_incidents_begin(struct nt_detect *detect);
 /* Ages, fires, widens and resolves incidents, then builds the findings. -ENOMEM. */
 int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame);
+/* No frame follows: resolves the incidents whose evidence has ended. -ENOMEM. */
+int nt_incidents_finish(struct nt_detect *detect);
 
 #endif

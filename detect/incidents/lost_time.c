@@ -6,6 +6,7 @@
 
 #include "detect/baseline/straggler_floor.h"
 #include "detect/incidents/cost.h"
+#include "detect/incidents/fault.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -16,6 +17,41 @@ static bool is_measured(const struct nt_detect_incident *incident)
 	return nt_incident_needs_windows(incident) && incident->lost_time.before_ns > 0.0;
 }
 
+/* The level of a fault in some steps only falls back to zero between them. */
+static bool is_intermittent(const struct nt_track *track)
+{
+	return track->rate.windows > track->level.windows;
+}
+
+/*
+ * The longest work among roles without a culprit. At its peers' speed the culprit would leave a step
+ * that still waits for that.
+ */
+static double longest_other_role(const struct nt_detect *detect,
+				 const struct nt_detect_incident *incident, uint8_t tier)
+{
+	uint32_t *is_blamed = detect->scratch.index;
+	double longest = 0.0;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		is_blamed[i] = false;
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, incident->blame[i].rank);
+
+		if (rank && rank->group < detect->roles.groups)
+			is_blamed[rank->group] = true;
+	}
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+		const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+
+		if (rank->group < detect->roles.groups && !is_blamed[rank->group] &&
+		    !rank->in_incident && own->frame == detect->frames && own->tier == tier)
+			longest = fmax(longest, own->value);
+	}
+	return longest;
+}
+
 /*
  * The part of a step that a slow rank costs by its own evidence, in this frame or as a mean since
  * its onset. The mean over several culprits.
@@ -23,6 +59,7 @@ static bool is_measured(const struct nt_detect_incident *incident)
 static double slow_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			bool now)
 {
+	const double longest = longest_other_role(detect, incident, incident->tier);
 	double sum = 0.0;
 	uint32_t n = 0;
 
@@ -30,11 +67,18 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 		const struct nt_track *track = rank ? &rank->track[blame->series] : NULL;
+		const struct nt_cusum *level;
+		double part;
 
 		if (!track || track->frame != detect->frames)
 			continue;
-		sum += now || track->level.windows < 2 ? track->residual
-						       : nt_cusum_cost(&track->level);
+		level = is_intermittent(track) ? &track->rate : &track->level;
+		part = now || level->windows < 2 ? track->residual : nt_cusum_cost(level);
+		if (blame->series == NT_SERIES_OWN)
+			part = fmin(part,
+				    fmax(0.0, track->value - longest) /
+					    fmax(1.0, rank->step_metric[NT_STEP_METRIC_STEP]));
+		sum += part;
 		n++;
 	}
 	return n ? sum / n : incident->cost;
@@ -69,6 +113,7 @@ static double sum_others(const struct nt_detect *detect, const struct nt_detect_
 			 double *ret_clean_ns)
 {
 	double cost = 0.0;
+	uint64_t until_ns;
 
 	*ret_clean_ns = INFINITY;
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
@@ -76,7 +121,8 @@ static double sum_others(const struct nt_detect *detect, const struct nt_detect_
 
 		if (other == incident || other->state != NT_INCIDENT_FIRING || !is_measured(other))
 			continue;
-		cost += fmax(0.0, other->cost);
+		if (!nt_fault_has_ended(other, &until_ns))
+			cost += fmax(0.0, other->cost);
 		*ret_clean_ns = fmin(*ret_clean_ns, other->lost_time.clean_ns);
 	}
 	return cost;
@@ -97,11 +143,47 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_detect
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 
-		if (!rank || !rank->track[blame->series].always)
+		if (!rank || !(rank->track[blame->series].always ||
+			       is_intermittent(&rank->track[blame->series])))
 			return false;
 	}
 	(void)find_part(detect, incident, false, &part);
 	return since->step_ns - since->steps * before_ns < part * since->step_ns * NT_EXPLAINS;
+}
+
+static void note_excess(struct nt_lost_time *lost_time, double excess_ns, double of_ns)
+{
+	lost_time->excess_ns += excess_ns;
+	lost_time->of_ns += of_ns;
+}
+
+/* A fault that grows shows in the slow-down within that time. */
+static void fade_excess(struct nt_lost_time *lost_time, double most_ns)
+{
+	const double kept = fmin(1.0, most_ns / fmax(1.0, lost_time->of_ns));
+
+	lost_time->excess_ns *= kept;
+	lost_time->of_ns *= kept;
+}
+
+/*
+ * The step time before, without the faults that have ended since. 0: one of them is of unknown cost.
+ */
+static double before_others(const struct nt_detect *detect,
+			    const struct nt_detect_incident *incident, double before_ns)
+{
+	uint64_t until_ns;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *other = detect->incidents.open[i];
+
+		if (other == incident || other->state != NT_INCIDENT_FIRING ||
+		    !nt_incident_needs_windows(other) || other->since_ns >= incident->since_ns ||
+		    !nt_fault_has_ended(other, &until_ns))
+			continue;
+		before_ns = is_measured(other) ? fmin(before_ns, other->lost_time.clean_ns) : 0.0;
+	}
+	return before_ns;
 }
 
 void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident)
@@ -123,7 +205,10 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 		.step_ns = since.step_ns,
 		.frame = detect->frames,
 	};
-	if (was_always_so(detect, incident, &since, lost_time->before_ns))
+	lost_time->before_ns = before_others(detect, incident, lost_time->before_ns);
+	/* A note compares with the baseline, which may be long ago. */
+	if (incident->family == NT_FAMILY_UNDECIDED || !nt_history_same_unit(history, onset_ns) ||
+	    was_always_so(detect, incident, &since, lost_time->before_ns))
 		lost_time->before_ns = 0.0;
 	lost_time->clean_ns = fmin(lost_time->before_ns, clean_ns);
 	if (lost_time->before_ns <= 0.0) {
@@ -134,8 +219,10 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 
 		lost_time->unknown = !find_part(detect, incident, false, &part);
 		lost_time->due_ns = part * since.step_ns * (1.0 + unseen / fmax(1.0, since.steps));
+		note_excess(lost_time, part * since.step_ns, since.step_ns);
 	} else if (!isfinite(clean_ns)) {
 		lost_time->due_ns = since.step_ns - since.steps * lost_time->clean_ns;
+		note_excess(lost_time, lost_time->due_ns, since.step_ns);
 	}
 	/* Otherwise the other incidents were charged: no step is counted twice. */
 }
@@ -149,7 +236,7 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 {
 	const struct nt_detect_step *step = &detect->step;
 	struct nt_lost_time *lost_time = &incident->lost_time;
-	double others, clean_ns, cost, explained;
+	double others, clean_ns, cost, explained, excess_ns;
 
 	if (!nt_incident_needs_windows(incident) || step->round_steps <= 0.0 ||
 	    lost_time->frame == detect->frames)
@@ -157,9 +244,11 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 	lost_time->frame = detect->frames;
 	lost_time->steps += step->round_steps;
 	lost_time->step_ns += step->round_ns;
+	fade_excess(lost_time, (double)detect->rules.new_normal_ns);
 	if (!is_measured(incident)) {
 		lost_time->unknown |= !find_part(detect, incident, true, &cost);
 		lost_time->due_ns += step->round_ns * cost;
+		note_excess(lost_time, step->round_ns * cost, step->round_ns);
 		return;
 	}
 	others = sum_others(detect, incident, &clean_ns);
@@ -167,9 +256,20 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 	cost = nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
 			     NT_LOST_TIME_MOST);
 	explained = step->round_steps * lost_time->clean_ns * cost / (1.0 - cost);
-	lost_time->due_ns += fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
-					  (others > 0.0 ? cost / (cost + others) : 1.0),
-				  NT_LOST_TIME_TIMES * explained);
+	excess_ns = fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
+				 (others > 0.0 ? cost / (cost + others) : 1.0),
+			 NT_LOST_TIME_TIMES * explained);
+	lost_time->due_ns += excess_ns;
+	note_excess(lost_time, excess_ns, step->round_ns);
+}
+
+double nt_lost_time_slowdown(const struct nt_detect_incident *incident)
+{
+	const struct nt_lost_time *lost_time = &incident->lost_time;
+
+	if (!nt_incident_needs_windows(incident) || lost_time->of_ns <= 0.0)
+		return nt_cost_slowdown(incident->cost);
+	return nt_cost_slowdown(fmax(0.0, lost_time->excess_ns / lost_time->of_ns));
 }
 
 double nt_lost_time_hours(struct nt_detect_incident *incident, uint32_t gpus, uint64_t stretch_ns)

@@ -19,6 +19,23 @@ bool nt_node_is_compared(const struct nt_detect *detect, const struct nt_detect_
 	return rank->group < detect->roles.groups && detect->roles.group[rank->group].spans_nodes;
 }
 
+bool nt_node_jumped(const struct nt_detect *detect, uint32_t node)
+{
+	uint32_t elsewhere = 0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank->ended)
+			continue;
+		elsewhere += rank->node != node;
+		if (rank->node == node && (rank->group >= detect->roles.groups ||
+					   !detect->roles.group[rank->group].jumped))
+			return false;
+	}
+	return node != NT_FRAME_NO_NODE && elsewhere > 0;
+}
+
 static bool counts(const struct nt_detect *detect, const struct nt_detect_rank *rank, uint32_t node)
 {
 	return rank && rank->node == node && nt_node_is_compared(detect, rank);

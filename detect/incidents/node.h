@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blames a node if all its ranks, at least two, are slow relative to peers on other nodes. */
+/*
+ * Names a node as the culprit if all its ranks, at least two, are slow relative to peers on other
+ * nodes.
+ */
 #ifndef NT_DETECT_INCIDENTS_NODE_H
 #define NT_DETECT_INCIDENTS_NODE_H
 
@@ -13,6 +16,8 @@ uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node);
 uint32_t nt_node_ranks(const uint32_t *sorted, uint32_t n, uint32_t node);
 /* Whether the rank has peers on other nodes. */
 bool nt_node_is_compared(const struct nt_detect *detect, const struct nt_detect_rank *rank);
+/* Whether the work of all its ranks grew at once, while the job has ranks elsewhere. */
+bool nt_node_jumped(const struct nt_detect *detect, uint32_t node);
 /* Ranks of the node that the incident blames relative to peers on other nodes. */
 uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			uint32_t node);

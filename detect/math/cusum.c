@@ -16,7 +16,14 @@ void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		  const struct nt_cusum_window *window)
 {
 	const double z = nt_stats_clip(window->z, -rules->z_clip, rules->z_clip);
-	const double sum = cusum->sum + z - rules->drift;
+
+	nt_cusum_grow(cusum, rules, window, z - rules->drift);
+}
+
+void nt_cusum_grow(struct nt_cusum *cusum, const struct nt_rules *rules,
+		   const struct nt_cusum_window *window, double increment)
+{
+	const double sum = cusum->sum + increment;
 
 	if (!(sum > 0.0)) {
 		nt_cusum_clear(cusum);
@@ -73,10 +80,9 @@ double nt_cusum_raised(const struct nt_rules *rules, double threshold, double fa
 	return rules->threshold_base + factor * (threshold - rules->threshold_base);
 }
 
-double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
-		       double factor)
+double nt_cusum_chance(double sum, const struct nt_rules *rules, double ranks, double factor)
 {
-	const double beyond = nt_stats_max(0.0, cusum->sum - rules->threshold_base);
+	const double beyond = nt_stats_max(0.0, sum - rules->threshold_base);
 
 	return nt_stats_min(1.0, ranks * exp(-nt_cusum_exponent() / factor * beyond));
 }

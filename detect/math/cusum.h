@@ -26,6 +26,9 @@ struct nt_cusum_window {
 
 void nt_cusum_add(struct nt_cusum *cusum, const struct nt_rules *rules,
 		  const struct nt_cusum_window *window);
+/* The same with this increment in place of z - drift. */
+void nt_cusum_grow(struct nt_cusum *cusum, const struct nt_rules *rules,
+		   const struct nt_cusum_window *window, double increment);
 void nt_cusum_clear(struct nt_cusum *cusum);
 /* Whether at least half of its windows were costly: a few outliers are not a lasting fault. */
 bool nt_cusum_lasts(const struct nt_cusum *cusum);
@@ -52,7 +55,6 @@ double nt_cusum_threshold(const struct nt_rules *rules, double ranks, double win
 /* The threshold for heavy-tailed values: see nt_adaptation_factor(). */
 double nt_cusum_raised(const struct nt_rules *rules, double threshold, double factor);
 /* Probability that one of `ranks` healthy sums is as high as this one. */
-double nt_cusum_chance(const struct nt_cusum *cusum, const struct nt_rules *rules, double ranks,
-		       double factor);
+double nt_cusum_chance(double sum, const struct nt_rules *rules, double ranks, double factor);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/base/search.h"
-#include "detect/math/sort.h"
+#include "common/base/sort.h"
 
 /*
  * Median length of the shortest interval ÷ 1.35 sigma, for n normal values, by simulation. Odd

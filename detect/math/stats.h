@@ -47,9 +47,10 @@ void nt_stats_mean(const double *value, size_t n, double *ret_mean, double *ret_
 /* Length of the shortest interval that holds `hold` of the ascending values; 0 for hold below 2. */
 double nt_stats_shortest(const double *sorted, size_t n, size_t hold);
 /*
- * The spread of a normal population, estimated from its shortest half: the shortest interval that
- * holds more than half (width) or exactly half (core, robust to half of the values being slow),
- * divided by 1.35. The small-sample bias is corrected.
+ * The spread of a normal population, estimated from its shortest half and divided by 1.35. For
+ * width, that is the shortest interval that holds more than half of the values. For core it holds
+ * exactly half, which is robust to half of the values being slow. The small-sample bias is
+ * corrected.
  */
 double nt_stats_width(const double *sorted, size_t n);
 double nt_stats_core(const double *sorted, size_t n);

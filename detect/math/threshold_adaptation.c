@@ -16,6 +16,8 @@ void nt_adaptation_fade(struct nt_adaptation *tail)
 {
 	tail->windows *= NT_ADAPTATION_KEPT;
 	tail->entries *= NT_ADAPTATION_KEPT;
+	tail->after *= NT_ADAPTATION_KEPT;
+	tail->stayed *= NT_ADAPTATION_KEPT;
 }
 
 void nt_adaptation_add(struct nt_adaptation *tail, bool was_far, bool is_far)
@@ -24,6 +26,28 @@ void nt_adaptation_add(struct nt_adaptation *tail, bool was_far, bool is_far)
 		return;
 	tail->windows += 1.0;
 	tail->entries += is_far;
+}
+
+void nt_adaptation_add_run(struct nt_adaptation *tail, uint32_t run)
+{
+	if (!run)
+		return;
+	tail->after += run;
+	tail->stayed += run - 1;
+}
+
+/* Laplace's rule of succession: without data each far window is followed by another one or not. */
+static double succession(double yes, double all)
+{
+	return (yes + 1.0) / (all + 2.0);
+}
+
+double nt_adaptation_rarity(const struct nt_adaptation *tail, uint32_t run)
+{
+	if (!run)
+		return 0.0;
+	return -log(succession(tail->entries, tail->windows)) -
+	       (run - 1) * log(succession(tail->stayed, tail->after));
 }
 
 bool nt_adaptation_explains(const struct nt_adaptation *tail, uint32_t windows, uint32_t far)

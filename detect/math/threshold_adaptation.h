@@ -14,6 +14,8 @@
 struct nt_adaptation {
 	double windows; /* windows after one that was not far */
 	double entries; /* of these, how many were far */
+	double after; /* windows after a far one, in excursions that have ended */
+	double stayed; /* of these, how many were far too */
 };
 
 /*
@@ -21,6 +23,13 @@ struct nt_adaptation {
  * stays slow does not raise its own threshold.
  */
 void nt_adaptation_add(struct nt_adaptation *tail, bool was_far, bool is_far);
+/* Adds an excursion that has ended: `run` far windows in a row. 0: there was none. */
+void nt_adaptation_add_run(struct nt_adaptation *tail, uint32_t run);
+/*
+ * -ln of the probability that the next `run` windows of a healthy rank are all far. Excursions that
+ * have ended give the probability of another far window; one that lasts may be the fault itself.
+ */
+double nt_adaptation_rarity(const struct nt_adaptation *tail, uint32_t run);
 /*
  * Whether `far` far windows among `windows` in a row are within three sigma of the expected number.
  */

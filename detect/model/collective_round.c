@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "detect/math/array.h"
+#include "common/base/array.h"
 #include "detect/model/frame.h"
 #include "detect/thresholds/thresholds.h"
 

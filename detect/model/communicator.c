@@ -30,3 +30,9 @@ double nt_detect_comm_call_bytes(const struct nt_detect_comm *comm)
 {
 	return comm->sync_calls > 0.0 ? comm->sync_bytes / comm->sync_calls : 0.0;
 }
+
+void nt_network_forget(struct nt_detect_comm *comm)
+{
+	comm->network = comm->other_network = (struct nt_network){0};
+	comm->strange_rounds = 0;
+}

@@ -59,7 +59,12 @@ struct nt_detect_comm {
 	size_t samples_at; /* index of its samples in the last frame: a hint for the next */
 	uint32_t index; /* scratch of saving and loading */
 	UT_hash_handle hh;
-	struct nt_network network;
+	/*
+	 * Transfers of the calls that move most bytes, and of those that did before: an evaluation
+	 * makes other calls than training.
+	 */
+	struct nt_network network, other_network;
+	uint32_t strange_rounds; /* in a row, with calls of neither */
 };
 
 enum nt_detect_comm_use nt_detect_comm_use(const struct nt_detect_comm *comm);
@@ -67,6 +72,8 @@ enum nt_detect_comm_use nt_detect_comm_use(const struct nt_detect_comm *comm);
 double nt_detect_comm_calls(const struct nt_detect_comm *comm);
 /* Mean bytes of such a call. */
 double nt_detect_comm_call_bytes(const struct nt_detect_comm *comm);
+/* Clears what is known of its transfers. */
+void nt_network_forget(struct nt_detect_comm *comm);
 /* Looks up the hash table at `head`; NULL if absent. */
 struct nt_detect_comm *nt_detect_comm_find(struct nt_detect_comm *head, uint64_t id);
 

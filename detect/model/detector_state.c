@@ -87,10 +87,22 @@ bool nt_detect_is_observed(const struct nt_detect *detect)
 	return false;
 }
 
+double nt_detect_rank_factor(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			     enum nt_series series)
+{
+	const struct nt_adaptation *tail = &detect->roles.group[rank->group].tail[series];
+	/* The logarithm of the number of windows in which no healthy rank may be accused. */
+	const double windows =
+		nt_cusum_exponent() * (detect->threshold - detect->rules.threshold_base);
+
+	if (nt_adaptation_rarity(tail, rank->track[series].far_run) >= windows)
+		return 1.0;
+	return nt_adaptation_factor(tail);
+}
+
 double nt_detect_rank_threshold(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 				enum nt_series series)
 {
-	return nt_cusum_raised(
-		&detect->rules, detect->threshold,
-		nt_adaptation_factor(&detect->roles.group[rank->group].tail[series]));
+	return nt_cusum_raised(&detect->rules, detect->threshold,
+			       nt_detect_rank_factor(detect, rank, series));
 }

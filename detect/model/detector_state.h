@@ -82,6 +82,12 @@ struct nt_lesson *nt_detect_rank_lesson(const struct nt_detect *detect,
 					const struct nt_detect_rank *rank, enum nt_series series);
 /* Whether any live rank is observed. */
 bool nt_detect_is_observed(const struct nt_detect *detect);
+/*
+ * Factor of its threshold's logarithmic part: 1 in a run of far windows that excursions of healthy
+ * ranks do not explain, else nt_adaptation_factor(). The rank must be in a group.
+ */
+double nt_detect_rank_factor(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			     enum nt_series series);
 /* Alarm threshold of the rank's sums of the series. The rank must be in a group. */
 double nt_detect_rank_threshold(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 				enum nt_series series);

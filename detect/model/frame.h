@@ -51,6 +51,7 @@ struct nt_frame_signature {
 	uint64_t number;
 	uint64_t count;
 	uint32_t type;
+	uint32_t tensors; /* of a coalesced call; 0: unknown */
 	uint8_t op;
 	uint64_t entry_ns; /* 0: unknown */
 };
@@ -82,6 +83,11 @@ struct nt_frame_inside {
 	uint64_t comm, number, since_ns, count;
 	uint32_t type;
 	uint8_t op, kind;
+	/* Offline only, and in no saved state. */
+	bool queued; /* it is enqueued; whether the device began is not recorded */
+	bool left; /* others have completed it */
+	bool after; /* earlier sends or receives of the rank are not complete either */
+	uint32_t tensors; /* see struct nt_frame_signature */
 };
 
 struct nt_frame_rank {
@@ -97,6 +103,7 @@ struct nt_frame_rank {
 	bool uses_gpu;
 	bool sampled; /* calls are observed part of the time; windows are longer */
 	bool lost_sight; /* not observed now: it may be in a call */
+	bool unrecorded; /* offline: no file of it; its groups and calls are those of the others */
 	bool no_host; /* some calls are never observed: host_ns is invalid */
 	uint64_t own_ns; /* own work */
 	uint64_t own_blocked_ns; /* the part of it in synchronising calls: GPU busy */
@@ -108,6 +115,7 @@ struct nt_frame_rank {
 	uint64_t ended_ns; /* time of `ended` */
 	uint8_t exit_signal,
 		exit_status; /* of `ended`; both 0: it ended well, or it is not known */
+	bool ended_by_parent; /* exit_signal came from the parent process: mostly a launcher */
 	/* Of its launching thread, over the whole window, not only whole steps. */
 	uint64_t window_ns; /* the period of these sums */
 	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "detect/math/far_rate.h"
 #include "detect/math/ring.h"
 #include "detect/math/threshold_adaptation.h"
 
@@ -30,8 +31,12 @@ struct nt_group {
 	double step_ns, window_ns; /* of the last round: median step, and its length */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
 	double least_growth; /* of own work in the last round; 0: not known of all members */
+	/* The growth that all its ranks share, as it was, and whether it then jumped. */
+	double quiet_growth;
+	bool jumped;
 	uint8_t tier[2]; /* of these */
 	struct nt_adaptation tail[2];
+	struct nt_far_rate far_rate[2];
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
 		uint32_t apart; /* rounds with two populations that no past explains */

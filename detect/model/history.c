@@ -40,6 +40,27 @@ double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
 	return n < NT_PAST_FEW ? 0.0 : nt_stats_median_of(step, n);
 }
 
+bool nt_history_same_unit(const struct nt_history *history, uint64_t onset_ns)
+{
+	/* Medians: a round that holds an evaluation has more calls. */
+	double before[NT_HISTORY_BEFORE], since[NT_HISTORY_ROUNDS], was;
+	uint32_t n = 0, m = 0;
+
+	for (uint32_t i = 0; i < history->count && n < NT_HISTORY_BEFORE; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		if (round->steps <= 0.0)
+			continue;
+		if (round->start_ns < onset_ns)
+			before[n++] = round->calls / round->steps;
+		else
+			since[m++] = round->calls / round->steps;
+	}
+	was = nt_stats_median_of(before, n);
+	return was <= 0.0 || !m ||
+	       fabs(nt_stats_median_of(since, m) / was - 1.0) <= NT_STEP_UNIT_ALIKE;
+}
+
 double nt_history_low(const struct nt_history *history, uint64_t since_ns)
 {
 	double step[NT_HISTORY_ROUNDS];
@@ -55,6 +76,26 @@ uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds)
 	if (!history->count)
 		return 0;
 	return latest(history, rounds < history->count ? rounds : history->count - 1)->start_ns;
+}
+
+struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_t later,
+				       uint32_t rounds, double most_ns)
+{
+	struct nt_history_mean mean = {0};
+	double squares = 0.0;
+
+	if (later + rounds > history->count || rounds < 2)
+		return mean;
+	for (uint32_t i = 0; i < rounds; i++)
+		mean.step_ns += fmin(latest(history, later + i)->step_ns, most_ns) / rounds;
+	for (uint32_t i = 0; i < rounds; i++) {
+		const double off =
+			fmin(latest(history, later + i)->step_ns, most_ns) - mean.step_ns;
+
+		squares += off * off;
+	}
+	mean.sigma_ns = sqrt(squares / (rounds - 1));
+	return mean;
 }
 
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns)

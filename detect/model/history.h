@@ -34,6 +34,11 @@ struct nt_history_sum {
 	double calls;
 };
 
+/* The mean step time of some rounds, and their spread. */
+struct nt_history_mean {
+	double step_ns, sigma_ns;
+};
+
 void nt_history_add(struct nt_history *history, const struct nt_history_round *round);
 /*
  * The step unit changed: clears the rounds and restarts the call count at now_ns. Steps keep
@@ -42,10 +47,18 @@ void nt_history_add(struct nt_history *history, const struct nt_history_round *r
 void nt_history_forget(struct nt_history *history, uint64_t now_ns);
 /* Step time in the last rounds before onset_ns; 0: too few rounds. */
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns);
+/*
+ * Whether steps since onset_ns hold about as many calls as those before. Else some ranks count other
+ * steps, and the two times cannot be compared.
+ */
+bool nt_history_same_unit(const struct nt_history *history, uint64_t onset_ns);
 /* Lower quartile of the step times since since_ns; 0: no rounds. */
 double nt_history_low(const struct nt_history *history, uint64_t since_ns);
 /* Start of the round with `rounds` rounds after it, or of the oldest one. */
 uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
+/* Mean step time of `rounds` rounds, each at most most_ns, `later` before the last; 0: too few. */
+struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_t later,
+				       uint32_t rounds, double most_ns);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
 /*
  * Evidence accumulates with a delay: returns when steps first became as long as since onset_ns. Not
@@ -53,7 +66,7 @@ struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_
  */
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns);
 /*
- * Steps before those since onset_ns, estimated from calls: the first steps of a job are only seen
+ * Steps before those since onset_ns, estimated from calls. The first steps of a job are only seen
  * as calls, until its agents have found the step. `ahead`: hosts run ahead of devices and have made
  * calls of later steps, so the estimate is bounded by the elapsed time.
  */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detect/math/array.h"
+#include "common/base/array.h"
 #include "detect/thresholds/thresholds.h"
 
 void nt_incident_free(struct nt_detect_incident *incident)

@@ -26,6 +26,7 @@ enum nt_family {
 	NT_FAMILY_STALL, /* hang, mismatch, and the note on a slow host */
 	NT_FAMILY_MISSING,
 	NT_FAMILY_PAUSE, /* no rank in a call for too long */
+	NT_FAMILY_UNDECIDED, /* a note on what no other rule explains */
 	NT_FAMILY_END,
 };
 
@@ -51,6 +52,7 @@ struct nt_proposal {
 	uint8_t series; /* family slow */
 	uint64_t onset_frame; /* family slow */
 	bool unsure; /* the cost may be much larger */
+	bool of_node; /* family slow: all its peers are on its node, which became slow */
 	bool first_seen; /* family slow: no window before the onset could be judged */
 	uint8_t tier;
 	double chance; /* of a false alarm */
@@ -65,6 +67,8 @@ struct nt_lost_time {
 	double first; /* steps of the job before the onset */
 	double steps, step_ns; /* since the onset: number and total time */
 	double due_ns; /* excess time not yet added to gpu_hours */
+	/* Excess and total time since the onset, of about the last new_normal_ns: the slow-down. */
+	double excess_ns, of_ns;
 	uint64_t frame; /* counted up to here */
 	bool unknown; /* the share of the time cannot be measured */
 };
@@ -85,6 +89,7 @@ struct nt_blame {
 	double cost, chance; /* slow means */
 	uint8_t class, cause, tier, series;
 	uint32_t absent; /* windows since it last stood */
+	bool of_node; /* see struct nt_proposal */
 	bool stands; /* scratch of the step */
 	struct nt_recovery recovery;
 };

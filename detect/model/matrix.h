@@ -5,9 +5,9 @@
  * comes last does not wait. The shorter of both sides' shortest calls is therefore the transfer
  * time. A cell is compared with its own past, then with the other cells. A slow row is a node that
  * sends slowly, a slow column one that receives slowly, a single cell the path between two nodes.
- * The localisation follows Pingmesh (Guo et al., SIGCOMM 2015); using the job's own transfers in
- * place of probes follows C4D (Dong et al., "Boosting Large-scale Parallel Training Efficiency with
- * C4", 2024).
+ * The localisation follows Pingmesh (Guo et al., SIGCOMM 2015). The use of the job's own transfers
+ * in place of probes follows C4D (Dong et al., "Boosting Large-scale Parallel Training Efficiency
+ * with C4", 2024).
  */
 #ifndef NT_DETECT_MODEL_MATRIX_H
 #define NT_DETECT_MODEL_MATRIX_H

@@ -4,12 +4,31 @@
 
 #include "detect/math/stats.h"
 
-double nt_detect_rank_sum(const struct nt_detect_rank *rank)
+void nt_track_clear_sums(struct nt_track *track)
+{
+	nt_cusum_clear(&track->level);
+	nt_cusum_clear(&track->shift);
+	nt_cusum_clear(&track->rate);
+	track->far_fresh = 0;
+	track->marked = 0.0;
+}
+
+double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *rules)
+{
+	return track->rate.sum > 0.0 ? rules->threshold_base + track->rate.sum : 0.0;
+}
+
+double nt_track_sum(const struct nt_track *track, const struct nt_rules *rules)
+{
+	return nt_stats_max(nt_stats_max(track->level.sum, track->shift.sum),
+			    nt_track_rate_sum(track, rules));
+}
+
+double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rules *rules)
 {
 	double sum = 0.0;
 
 	for (int i = 0; i < NT_SERIES_END; i++)
-		sum = nt_stats_max(
-			sum, nt_stats_max(rank->track[i].level.sum, rank->track[i].shift.sum));
+		sum = nt_stats_max(sum, nt_track_sum(&rank->track[i], rules));
 	return sum;
 }

@@ -61,11 +61,15 @@ struct nt_track {
 	double residual; /* cost beyond its usual one, part of the step */
 	uint8_t mode;
 	uint8_t tier; /* of the values; a change resets the track */
-	bool far; /* see nt_adaptation */
+	uint8_t far_run; /* far windows in a row until now, at most 255; see nt_adaptation */
+	/* Of the last windows, how many until the evidence of a far one (nt_far_rate) is old. */
+	uint8_t far_fresh;
+	double marked; /* share of about the last NT_MARKED_WINDOWS in which it was far behind */
 	bool always; /* accused of a level present from the start: its past is no reference */
 	uint8_t peers_seen; /* at most 255 */
 	struct nt_cusum level; /* of the peer deviation */
 	struct nt_cusum shift; /* of the deviation minus its own centre */
+	struct nt_cusum rate; /* of how often it is far: see nt_far_rate */
 };
 
 /* Evidence gathered while a sum is high: weighted means of the rank and of its reference. */
@@ -75,8 +79,8 @@ struct nt_rank_evidence {
 };
 
 /*
- * Ordered by access: members up to the sums are filled from a window, sums to habits are computed
- * per round, and the rest is used for judging.
+ * Ordered by access. Members up to the sums are filled from a window, and sums to means are
+ * computed per round. The rest is used by the rules.
  */
 struct nt_detect_rank {
 	uint32_t rank, node;
@@ -88,12 +92,14 @@ struct nt_detect_rank {
 	struct nt_detect_link *link;
 	uint64_t seen_frame, seen_ns;
 	bool sampled, lost_sight; /* in its last window: see struct nt_frame_rank */
+	bool unrecorded; /* the same; offline only, and not saved */
 	char state; /* the same */
 	/* Its position in its last window, and when it was last busy. */
 	struct nt_frame_inside inside;
 	uint64_t worked_ns, stored_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
 	uint8_t exit_signal, exit_status;
+	bool ended_by_parent;
 	int32_t stage, replica;
 	uint64_t group_id;
 	uint64_t sum[NT_STEP_METRIC_END];
@@ -102,11 +108,11 @@ struct nt_detect_rank {
 	uint8_t tier;
 	bool no_host; /* of that round: host work is not observable */
 	bool in_incident;
-	bool has_habit;
+	bool has_metric_mean;
 	uint64_t round_frame; /* last judged in */
 	uint64_t rounds; /* judged so far */
 	double step_metric[NT_STEP_METRIC_END]; /* of the last round */
-	double habit[NT_STEP_METRIC_END]; /* slow mean of the metrics while nothing is suspicious */
+	double metric_mean[NT_STEP_METRIC_END]; /* moving average while nothing is suspicious */
 	struct nt_track track[NT_SERIES_END];
 	struct nt_rank_evidence evidence;
 };
@@ -124,8 +130,14 @@ struct nt_lessons {
 	struct nt_lesson of[NT_SERIES_END];
 };
 
+/* After a fault, or if what they were compared with is no reference. */
+void nt_track_clear_sums(struct nt_track *track);
+/* The largest of the track's sums, each comparable with the threshold. */
+double nt_track_sum(const struct nt_track *track, const struct nt_rules *rules);
+/* That of the rate, which needs no constant part: its increments are exact. */
+double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *rules);
 /* The largest of the rank's sums. */
-double nt_detect_rank_sum(const struct nt_detect_rank *rank);
+double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rules *rules);
 
 /* Whether its host work is observable and comparable. */
 static inline bool nt_detect_rank_shows_host(const struct nt_detect_rank *rank)

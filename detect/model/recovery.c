@@ -7,17 +7,19 @@
 
 #include "detect/thresholds/thresholds.h"
 
-/* Mean of the last two buckets. */
-static double recent(const struct nt_recovery *recovery)
+/* A single bad window among healthy ones does not make up for the healthy ones before it. */
+static void find_end(struct nt_recovery *recovery, uint64_t end_ns, double cost, double whole)
 {
-	double sum = 0.0;
-	uint64_t windows = 0;
+	const double least = NT_COSTLY_PART * whole;
 
-	for (uint32_t i = 0; i < NT_RECOVERY_LAST && i < recovery->buckets; i++) {
-		sum += recovery->bucket[recovery->buckets - 1 - i].sum;
-		windows += recovery->bucket[recovery->buckets - 1 - i].windows;
-	}
-	return windows ? sum / (double)windows : 0.0;
+	recovery->drop = recovery->buckets ? fmax(0.0, recovery->drop + least - cost) : 0.0;
+	if (cost >= least)
+		recovery->height += (recovery->height > 0.0 ? NT_INCIDENT_PART : 1.0) *
+				    (cost - recovery->height);
+	if (recovery->drop <= 0.0)
+		recovery->bad_ns = end_ns;
+	recovery->seen_ns = end_ns;
+	recovery->ended = recovery->drop >= NT_RECOVERY_DROP * fmax(whole, recovery->height);
 }
 
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
@@ -25,6 +27,7 @@ void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules,
 {
 	struct nt_recovery_bucket *last;
 
+	find_end(recovery, end_ns, cost, fmax(rules->size_floor, whole));
 	if (recovery->buckets) {
 		last = &recovery->bucket[recovery->buckets - 1];
 		if (end_ns - last->start_ns <= rules->resolve_min_ns / NT_RECOVERY_PARTS ||
@@ -42,10 +45,6 @@ add:
 	if (last->windows < UINT32_MAX)
 		last->windows++;
 	last->sum += cost;
-	/* A single bad window among healthy ones is noise. */
-	if (cost >= NT_COSTLY_PART * fmax(rules->size_floor, whole) &&
-	    recent(recovery) >= NT_RECOVERY_RECENT * fmax(rules->size_floor, whole))
-		recovery->bad_ns = end_ns;
 }
 
 bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,

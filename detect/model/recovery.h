@@ -19,8 +19,14 @@ struct nt_recovery {
 		double sum;
 	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
 	uint32_t buckets;
-	/* end of the last window that cost half of the floor and of the fault; see recovery.c */
+	/*
+	 * The end of the fault so far: a sum that grows by the cost of a window and falls by half of
+	 * the fault's was last at its maximum. `drop`: below it, `height`: cost of a bad window.
+	 */
 	uint64_t bad_ns;
+	uint64_t seen_ns; /* end of the last window */
+	double drop, height;
+	bool ended; /* the drop is more than gaps between the windows of a fault explain */
 };
 
 /* Adds a window; `whole`: cost of the fault as a whole, as far as known. */

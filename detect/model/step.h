@@ -13,6 +13,8 @@ struct nt_detect_step {
 	double step_ns; /* median of the ranks, of the last frame that had steps; 0: none yet */
 	struct nt_past past; /* of step_ns */
 	struct nt_lesson lesson;
+	struct nt_history_mean first; /* of the rounds of that past */
+	uint64_t said_ns; /* when an incident last explained the step's length */
 	struct nt_cusum level; /* of step_ns relative to its past */
 	struct nt_history history; /* of step_ns, regardless of open incidents */
 	/*
@@ -23,7 +25,7 @@ struct nt_detect_step {
 	/* excess step time up to here is charged to a resolved incident */
 	uint64_t charged_ns;
 	/* Slow means of the ranks' mean, ns per step: now, and while nothing was suspicious. */
-	double gc_ns, gc_habit_ns;
+	double gc_ns, gc_before_ns;
 	/* When the job last made progress, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
 	/* Growth that three of four ranks exceed, relative to their own pasts; by series. */

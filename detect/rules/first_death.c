@@ -46,7 +46,8 @@ static bool is_same_way(const struct nt_detect_rank *a, const struct nt_detect_r
 
 /*
  * Whether both have one reason. Who kills a whole job reaches all its nodes within seconds. A
- * launcher whose rank was killed kills the rest only after a delay for their orderly end.
+ * launcher whose rank was killed kills the rest, some at once, others after a delay for their
+ * orderly end.
  */
 static bool ended_together(const struct nt_detect_rank *first, const struct nt_detect_rank *rank)
 {
@@ -54,16 +55,24 @@ static bool ended_together(const struct nt_detect_rank *first, const struct nt_d
 	const uint64_t within_ns =
 		signal == SIGNAL_KILL ? NT_DEATH_KILLED_TOGETHER_NS : NT_DEATH_TOGETHER_NS;
 
+	if (rank->ended_by_parent && !first->ended_by_parent)
+		return false;
 	return is_same_way(rank, first) &&
 	       (is_from_outside(signal) ||
 		rank->ended_ns <= nt_stats_add(first->ended_ns, within_ns));
 }
 
+/* A process that was killed may take longer to end than one that was killed for it. */
+static uint64_t sort_ns(const struct nt_detect_rank *rank)
+{
+	return nt_stats_add(rank->ended_ns, rank->ended_by_parent ? NT_DEATH_TOGETHER_NS : 0);
+}
+
 /* A total order, independent of position. */
 static bool is_earlier(const struct nt_detect_rank *rank, const struct nt_detect_rank *other)
 {
-	if (rank->ended_ns != other->ended_ns)
-		return rank->ended_ns < other->ended_ns;
+	if (sort_ns(rank) != sort_ns(other))
+		return sort_ns(rank) < sort_ns(other);
 	return rank->rank < other->rank;
 }
 

@@ -10,10 +10,10 @@ struct nt_detect;
 struct nt_detect_rank;
 
 /*
- * Of a job whose ranks have all ended: the first one, if it ended by a signal or with a status other
- * than 0, and no other rank ended in the same way: by the same signal from outside at any time, by
- * SIGKILL within NT_DEATH_KILLED_TOGETHER_NS, or else within NT_DEATH_TOGETHER_NS. Borrowed. NULL:
- * there is none, or it is not known.
+ * The rank that ended first, in a job whose ranks have all ended. It ended by a signal or with a
+ * status other than 0, and no other rank ended in the same way. The same way is the same signal
+ * from outside at any time, or SIGKILL within NT_DEATH_KILLED_TOGETHER_NS. For other ends it is
+ * within NT_DEATH_TOGETHER_NS. Borrowed. NULL: there is none, or it is not known.
  */
 const struct nt_detect_rank *nt_first_death(const struct nt_detect *detect);
 

@@ -30,6 +30,7 @@ void nt_hang_note(struct nt_detect *detect, struct nt_detect_rank *rank,
 	rank->inside.in_call = seen->inside.in_call && !seen->inside.synchronising;
 	rank->sampled = seen->sampled;
 	rank->lost_sight = seen->lost_sight;
+	rank->unrecorded = seen->unrecorded;
 	rank->state = seen->state;
 	rank->seen_ns = detect->end_ns;
 	rank->seen_frame = detect->frames;

@@ -49,6 +49,28 @@ static bool may_be_another(const struct nt_stall *stall)
 	return stall->going || (!stall->inside_all && !stall->waiting);
 }
 
+/* Of ranks without a file it is not known whether they entered: they are named for lack of it. */
+static void add_unrecorded(const struct nt_detect *detect, const struct nt_stall *stall,
+			   struct nt_proposal *proposal)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stall->culprits; i++)
+		n += nt_detect_find(detect, stall->culprit[i])->unrecorded;
+	if (!n)
+		return;
+	if (n == stall->culprits)
+		proposal->cause = NT_EVIDENCE_TEXT_NO_DUMP;
+	proposal->chance = NT_UNRECORDED_CHANCE;
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_UNRECORDED,
+		.unit = NT_EVIDENCE_TEXT_NUMBER,
+		.method = NT_EVIDENCE_TEXT_WITNESS,
+		.value = n,
+		.windows = 1,
+	};
+}
+
 static int raise_stall(struct nt_detect *detect, struct nt_stall *stall, uint64_t hang_ns)
 {
 	struct nt_proposal proposal = {
@@ -83,7 +105,8 @@ static int raise_stall(struct nt_detect *detect, struct nt_stall *stall, uint64_
 	} else if (may_be_another(stall)) {
 		return 0;
 	} else if (stall->comm && !stall->waiting) {
-		proposal.cause = NT_EVIDENCE_TEXT_NETWORK;
+		/* A device that has not begun holds up the others as a broken link does. */
+		proposal.cause = stall->queued ? NT_EVIDENCE_TEXT_NONE : NT_EVIDENCE_TEXT_NETWORK;
 		proposal.kind = NT_CULPRIT_COMMUNICATOR;
 		proposal.comm = stall->comm;
 		proposal.rank = stall->members;
@@ -101,6 +124,7 @@ static int raise_stall(struct nt_detect *detect, struct nt_stall *stall, uint64_
 		.peers = (double)hang_ns / 1e9,
 		.windows = 1,
 	};
+	add_unrecorded(detect, stall, &proposal);
 	nt_stall_add_state(detect, stall, &proposal);
 	if (!stall->culprits && stall->lost_sight)
 		nt_pause_add_lost_sight(&proposal, stall->lost_sight, detect->census.here);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Hang detection. A hang needs a witness: a rank in a collective that another has not entered, or
+ * Hang detection. The evidence of a hang is a rank in a collective that another has not entered, or
  * all ranks in it and none out. No rank in any call is a pause, not a hang.
  */
 #ifndef NT_DETECT_RULES_HANG_CHECK_H

@@ -28,9 +28,11 @@ struct nt_stall {
 	uint32_t *culprit;
 	uint32_t culprits;
 	uint64_t since_ns, longest_ns;
-	uint64_t comm; /* kind communicator */
+	uint64_t comm; /* kind communicator: the one that waits for longest */
+	uint64_t comm_since_ns;
 	uint32_t *members;
 	uint32_t listed;
+	bool queued; /* of its members: see struct nt_frame_inside */
 	enum nt_evidence_text cause;
 	bool found, working, waiting, moving, inside_all;
 	bool by_peer; /* a rank waits in a call to or from a peer, or for such calls */
@@ -54,7 +56,7 @@ void nt_stall_look_around(const struct nt_detect *detect, struct nt_stall *stall
  */
 void nt_stall_acquit_waiting(const struct nt_detect *detect, struct nt_stall *stall);
 /*
- * Whether the rank made progress in the last need_ns: entered or left a call, or waits for its
+ * Whether the rank made progress in the last need_ns. It entered or left a call, or waits for its
  * device while a rank that it may wait for made progress.
  */
 bool nt_stall_has_moved(const struct nt_detect *detect, const struct nt_detect_rank *rank,

@@ -62,7 +62,8 @@ static int compare_entered(struct nt_detect *detect, const struct nt_frame *fram
 			call[calls++] = (struct nt_mismatch_call){.rank = member[i].rank->rank,
 								  .op = inside->op,
 								  .type = inside->type,
-								  .count = inside->count};
+								  .count = inside->count,
+								  .tensors = inside->tensors};
 		else
 			calls += nt_frame_find_call(frame, member[i].rank->rank, comm->id,
 						    member[i].number, &call[calls]);
@@ -93,14 +94,20 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_detect_com
 	uint64_t lowest = highest;
 	bool same_call = false;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (member[i].number < lowest)
-			lowest = member[i].number;
 	for (uint32_t i = 0; i < n; i++) {
-		if (member[i].number != lowest)
+		stall->waiting |= member[i].elsewhere && member[i].number < highest;
+		if (member[i].number < lowest && !member[i].elsewhere)
+			lowest = member[i].number;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const bool left = member[i].in && member[i].rank->inside.left;
+
+		if ((member[i].number != lowest || lowest == highest) && !left)
 			continue;
-		if (member[i].elsewhere || (member[i].rank->inside.synchronising &&
-					    waits_elsewhere(detect, member[i].rank, comm))) {
+		if (member[i].elsewhere)
+			continue;
+		if (member[i].rank->inside.synchronising &&
+		    waits_elsewhere(detect, member[i].rank, comm)) {
 			stall->waiting = true;
 			continue;
 		}
@@ -120,7 +127,7 @@ static void accuse_laggards(struct nt_detect *detect, const struct nt_detect_com
 		stall->found = false;
 		return;
 	}
-	stall->cause = same_call ? NT_EVIDENCE_TEXT_NETWORK : NT_EVIDENCE_TEXT_LAGGARD;
+	stall->cause = same_call ? NT_EVIDENCE_TEXT_DEVICE_OR_LINK : NT_EVIDENCE_TEXT_LAGGARD;
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -174,6 +181,26 @@ static const struct nt_stall_member *find_longest(const struct nt_stall_member *
 		    (!common || member[i].waited_ns > common->waited_ns))
 			common = &member[i];
 	return common ? common : longest;
+}
+
+/* All members are inside. Others may wait for them elsewhere: the earliest wait counts. */
+static void name_comm(const struct nt_detect_comm *comm, const struct nt_stall_member *member,
+		      uint32_t n, uint64_t since_ns, struct nt_stall *stall)
+{
+	bool after = true;
+
+	for (uint32_t i = 0; i < n; i++)
+		after = after && member[i].rank->inside.after;
+	if (after || (stall->comm && stall->comm_since_ns <= since_ns))
+		return;
+	stall->comm = comm->id;
+	stall->comm_since_ns = since_ns;
+	stall->queued = false;
+	stall->listed = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		stall->queued |= member[i].rank->inside.queued;
+		stall->members[stall->listed++] = member[i].rank->rank;
+	}
 }
 
 /* The observed members of a communicator, and the state of the others. */
@@ -279,15 +306,11 @@ int nt_stall_check_comm(struct nt_detect *detect, const struct nt_frame *frame,
 			if (member[i].in)
 				nt_stall_accuse(detect, stall, &member[i]);
 		stall->working = false;
-		stall->cause = NT_EVIDENCE_TEXT_NETWORK;
+		stall->cause = NT_EVIDENCE_TEXT_DEVICE_OR_LINK;
 	} else if (in == n && patient == n) {
 		stall->inside_all = true;
-		if (!roll.unknown && longest->rank->inside.in_call) {
-			stall->comm = comm->id;
-			stall->listed = 0;
-			for (uint32_t i = 0; i < n; i++)
-				stall->members[stall->listed++] = member[i].rank->rank;
-		}
+		if (!roll.unknown && longest->rank->inside.in_call)
+			name_comm(comm, member, n, longest->rank->inside.since_ns, stall);
 	}
 	return 0;
 }

@@ -90,40 +90,6 @@ static uint32_t list_ranks(struct nt_detect *detect)
 	return n;
 }
 
-static int raise_roles(struct nt_detect *detect)
-{
-	const struct nt_group *longest = NULL;
-	struct nt_proposal proposal = {
-		.family = NT_FAMILY_IMBALANCE,
-		.class = NT_CLASS_IMBALANCE,
-		.kind = NT_CULPRIT_STAGE,
-	};
-
-	for (uint32_t i = 0; i < detect->roles.groups; i++) {
-		const struct nt_group *group = &detect->roles.group[i];
-
-		if (group->long_rounds >= NT_LONG_ROUNDS && is_current(detect, group) &&
-		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
-			longest = group;
-	}
-	if (!longest)
-		return 0;
-	proposal.onset_ns = longest->long_since_ns;
-	proposal.rank = detect->scratch.index;
-	proposal.ranks = list_ranks(detect);
-	proposal.cost = fmax(0.0, longest->cost);
-	proposal.tier = longest->tier[NT_SERIES_OWN];
-	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
-		.what = NT_EVIDENCE_TEXT_ROLE_WORK,
-		.unit = NT_EVIDENCE_TEXT_MS,
-		.method = NT_EVIDENCE_TEXT_ROLES,
-		.value = longest->median[NT_SERIES_OWN] / 1e6,
-		.peers = (longest->median[NT_SERIES_OWN] - longest->cost * longest->step_ns) / 1e6,
-		.windows = longest->long_rounds,
-	};
-	return nt_incidents_raise(detect, &proposal);
-}
-
 /* Large groups always have a slow rank if outliers are common. */
 static bool may_take_turns(const struct nt_group *group)
 {
@@ -201,8 +167,8 @@ static uint64_t turns_since(const struct nt_detect *detect, const struct nt_ring
 }
 
 /*
- * Mean cost of the turns in the last rounds. False: unknown, as several ranks are slow in one step,
- * or wait for each other in a pipeline, which delays it by more than each rank's own excess.
+ * Mean cost of the turns in the last rounds. False: unknown. Several ranks are slow in one step, or
+ * wait for each other in a pipeline, which delays it by more than each rank's own excess.
  */
 static bool price_turns(const struct nt_detect *detect, const struct nt_group *group,
 			double *ret_cost)
@@ -228,39 +194,91 @@ static bool price_turns(const struct nt_detect *detect, const struct nt_group *g
 	return true;
 }
 
-static int raise_turns(struct nt_detect *detect)
+/* The group whose turns cost the most, or NULL. */
+static const struct nt_group *find_turning(const struct nt_detect *detect)
 {
-	struct nt_proposal proposal = {
-		.family = NT_FAMILY_IMBALANCE,
-		.class = NT_CLASS_IMBALANCE,
-		.kind = NT_CULPRIT_STAGE,
-	};
-	double cost, worst = 0.0;
+	const struct nt_group *worst = NULL;
+	double most = 0.0;
 
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
 		const struct nt_group *group = &detect->roles.group[i];
 		const struct nt_ring *ring = is_current(detect, group) ? find_turns(group) : NULL;
 
-		if (!ring)
-			continue;
-		cost = nt_ring_median(ring);
-		if (cost > worst) {
-			worst = cost;
-			proposal.cost = cost;
-			proposal.unsure = !price_turns(detect, group, &proposal.cost);
-			proposal.onset_ns = turns_since(detect, ring);
-			proposal.tier = group->tier[NT_SERIES_OWN];
+		if (ring && nt_ring_median(ring) > most) {
+			most = nt_ring_median(ring);
+			worst = group;
 		}
 	}
-	if (proposal.cost <= 0.0)
-		return 0;
-	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+	return worst;
+}
+
+static void add_turns(const struct nt_group *group, struct nt_proposal *proposal)
+{
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
 		.what = NT_EVIDENCE_TEXT_SLOWEST,
 		.unit = NT_EVIDENCE_TEXT_PERCENT,
 		.method = NT_EVIDENCE_TEXT_RATIO,
-		.value = 100.0 * worst,
+		.value = 100.0 * nt_ring_median(find_turns(group)),
 		.windows = NT_TURNS,
 	};
+}
+
+static int raise_roles(struct nt_detect *detect)
+{
+	const struct nt_group *longest = NULL, *turning = find_turning(detect);
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+	};
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		if (group->long_rounds >= NT_LONG_ROUNDS && is_current(detect, group) &&
+		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
+			longest = group;
+	}
+	if (!longest)
+		return 0;
+	proposal.onset_ns = longest->long_since_ns;
+	proposal.rank = detect->scratch.index;
+	proposal.ranks = list_ranks(detect);
+	proposal.cost = fmax(0.0, longest->cost);
+	proposal.tier = longest->tier[NT_SERIES_OWN];
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_ROLE_WORK,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_ROLES,
+		.value = longest->median[NT_SERIES_OWN] / 1e6,
+		.peers = (longest->median[NT_SERIES_OWN] - longest->cost * longest->step_ns) / 1e6,
+		.windows = longest->long_rounds,
+	};
+	if (turning)
+		add_turns(turning, &proposal);
+	return nt_incidents_raise(detect, &proposal);
+}
+
+static int raise_turns(struct nt_detect *detect)
+{
+	const struct nt_group *group = find_turning(detect);
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_IMBALANCE,
+		.class = NT_CLASS_IMBALANCE,
+		.kind = NT_CULPRIT_STAGE,
+	};
+	double priced;
+
+	if (!group)
+		return 0;
+	priced = proposal.cost = nt_ring_median(find_turns(group));
+	/* In a wide spread of all ranks the slowest is no outlier, and has no price as such. */
+	proposal.unsure = !price_turns(detect, group, &priced) || priced <= 0.0;
+	if (priced > 0.0)
+		proposal.cost = priced;
+	proposal.onset_ns = turns_since(detect, find_turns(group));
+	proposal.tier = group->tier[NT_SERIES_OWN];
+	add_turns(group, &proposal);
 	return nt_incidents_raise(detect, &proposal);
 }
 

@@ -46,7 +46,7 @@ static bool is_step_slow(const struct nt_detect *detect)
 }
 
 /*
- * The excess of the step, as part of it, minus the cost of other incidents: sends also wait for a
+ * The excess of the step, as part of it, minus the cost of other incidents. Sends also wait for a
  * slow rank, and in a ring all do. Their cost is a slow mean.
  */
 static double felt(const struct nt_detect *detect)
@@ -362,7 +362,8 @@ static int raise(struct nt_detect *detect, const struct slow_network *slow_netwo
 		.onset_ns = slow_network->onset_ns,
 		.cost = fmax(0.0, cost),
 		.tier = slow_network->comm ? slow_network->comm->network.tier : best_tier(detect),
-		.chance = nt_cusum_chance(slow_network->level, &detect->rules, detect->ranks, 1.0),
+		.chance = nt_cusum_chance(slow_network->level->sum, &detect->rules, detect->ranks,
+					  1.0),
 	};
 	int r = nt_incidents_join(detect, &proposal, is_part);
 

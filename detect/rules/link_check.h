@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attributes a slow network to a NIC or a path: by transfer times between nodes (matrix.h), by
- * counters that rose at its onset (nic_counters.h), or by the link that slow communicators share
- * and the others do not use. If all are ambiguous, the communicator is named.
+ * Attributes a slow network to a NIC or a path. The evidence is, in this order: transfer times
+ * between nodes (matrix.h), and counters that rose at the onset (nic_counters.h). Then follows the
+ * link that slow communicators share and the others do not use. If all are ambiguous, the
+ * communicator is named.
  */
 #ifndef NT_DETECT_RULES_LINK_CHECK_H
 #define NT_DETECT_RULES_LINK_CHECK_H

@@ -20,7 +20,12 @@ bool nt_frame_find_call(const struct nt_frame *frame, uint32_t rank, uint64_t co
 		if (call->number != number)
 			continue;
 		*ret_call = (struct nt_mismatch_call){
-			.rank = rank, .op = call->op, .type = call->type, .count = call->count};
+			.rank = rank,
+			.op = call->op,
+			.type = call->type,
+			.count = call->count,
+			.tensors = call->tensors,
+		};
 		return true;
 	}
 	return false;
@@ -32,6 +37,8 @@ static int compare_calls(const struct nt_mismatch_call *a, const struct nt_misma
 		return a->op < b->op ? -1 : 1;
 	if (a->count != b->count)
 		return a->count < b->count ? -1 : 1;
+	if (a->tensors != b->tensors)
+		return a->tensors < b->tensors ? -1 : 1;
 	return (a->type > b->type) - (a->type < b->type);
 }
 
@@ -130,6 +137,8 @@ int nt_mismatch_raise(struct nt_detect *detect, const struct nt_detect_comm *com
 	if (one->count != other->count)
 		add_row(&proposal, NT_EVIDENCE_TEXT_COUNT, (double)one->count,
 			(double)other->count);
+	if (one->tensors != other->tensors)
+		add_row(&proposal, NT_EVIDENCE_TEXT_TENSORS, one->tensors, other->tensors);
 	if (one->type != other->type)
 		add_row(&proposal, NT_EVIDENCE_TEXT_TYPE, one->type, other->type);
 	return nt_incidents_raise(detect, &proposal);

@@ -13,6 +13,7 @@ struct nt_mismatch_call {
 	uint8_t op;
 	uint32_t type;
 	uint64_t count;
+	uint32_t tensors; /* of a coalesced call; 0: unknown */
 };
 
 /*

@@ -47,7 +47,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.onset_ns = network->level.onset_ns,
 		.cost = cost,
 		.tier = network->tier,
-		.chance = nt_cusum_chance(&network->level, &detect->rules, detect->ranks, 1.0),
+		.chance = nt_cusum_chance(network->level.sum, &detect->rules, detect->ranks, 1.0),
 	};
 
 	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){

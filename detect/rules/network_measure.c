@@ -194,7 +194,7 @@ static void add_waits(struct nt_detect *detect, const struct nt_detect_comm *com
 }
 
 /*
- * The longest run queue time of a member per step: a thread that does not run moves no bytes, and
+ * The longest run queue time of a member per step. A thread that does not run moves no bytes, and
  * all others wait in the call. That is a host fault, not a network fault.
  */
 static double longest_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
@@ -233,6 +233,37 @@ static double felt(const struct nt_detect *detect, const struct round *round)
 	return (round->step_ns - detect->step.past.value_centre) / fmax(1.0, round->step_ns);
 }
 
+static bool has_history_of(const struct nt_network *network, const struct round *round)
+{
+	return network->method == round->method && network->op == round->op &&
+	       fabs(network->bytes - round->bytes) <= NT_NETWORK_BYTES * network->bytes;
+}
+
+/*
+ * Makes the history of these calls the current one. False: such calls are neither in it nor in the
+ * other one, and too few so far to begin a new one. An example is an evaluation among the steps of
+ * a window.
+ */
+static bool choose_history(struct nt_detect_comm *comm, const struct round *round)
+{
+	const struct nt_network current = comm->network;
+
+	if (has_history_of(&comm->network, round)) {
+		comm->strange_rounds = 0;
+		return true;
+	}
+	if (!has_history_of(&comm->other_network, round)) {
+		if (current.method && ++comm->strange_rounds < NT_NETWORK_STRANGE)
+			return false;
+		comm->other_network = (struct nt_network){
+			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
+	}
+	comm->network = comm->other_network;
+	comm->other_network = current;
+	comm->strange_rounds = 0;
+	return true;
+}
+
 static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
@@ -246,11 +277,8 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
 	double value, base, growth, width;
 
-	if (network->method != round->method || network->op != round->op ||
-	    fabs(network->bytes - round->bytes) > NT_NETWORK_BYTES * network->bytes) {
-		*network = (struct nt_network){
-			.method = (uint8_t)round->method, .op = round->op, .bytes = round->bytes};
-	}
+	if (!choose_history(comm, round))
+		return;
 	network->tier = by_gpu ? NT_FRAME_T3 : round->tier;
 	network->frame = detect->frames;
 	network->step_ns = round->step_ns;

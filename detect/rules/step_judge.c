@@ -26,7 +26,7 @@ static double median_step_metric(struct nt_detect *detect, enum nt_step_metric i
 }
 
 /* The ranks of a round as columns; of a series only ranks with a past. */
-struct round {
+struct step_round {
 	double *step, *run_queue;
 	double gc; /* mean */
 	uint32_t n;
@@ -37,11 +37,11 @@ struct round {
 };
 
 /* Collects the columns in one scan. */
-static struct round line_up(struct nt_detect *detect)
+static struct step_round line_up(struct nt_detect *detect)
 {
 	const struct nt_scratch *scratch = &detect->scratch;
 	double *const *line = scratch->column;
-	struct round round = {
+	struct step_round round = {
 		.step = scratch->a,
 		.run_queue = scratch->b,
 		.of = {{.growth = line[0], .slow = line[1], .centre = line[2], .spread = line[3]},
@@ -108,7 +108,8 @@ static double learn_job_wide(struct nt_detect *detect, struct nt_job_wide *wide,
 }
 
 /* Learns the step time. Run queue waits lengthen it irregularly. */
-static double learn_level(struct nt_detect *detect, const struct round *round, uint64_t stepped)
+static double learn_level(struct nt_detect *detect, const struct step_round *round,
+			  uint64_t stepped)
 {
 	struct nt_detect_step *step = &detect->step;
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
@@ -149,7 +150,7 @@ static bool is_explained(const struct nt_detect *detect)
 int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_detect_step *step = &detect->step;
-	const struct round round = line_up(detect);
+	const struct step_round round = line_up(detect);
 	double cost, own, host, median;
 	uint64_t stepped = 0;
 
@@ -179,7 +180,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 		nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, cost);
 	if (step->job_wide[NT_SERIES_OWN].level.sum <= 0.0 &&
 	    step->job_wide[NT_SERIES_HOST].level.sum <= 0.0)
-		step->gc_habit_ns = step->gc_ns;
+		step->gc_before_ns = step->gc_ns;
 	return 0;
 }
 
@@ -224,7 +225,7 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 		.onset_ns = level->onset_ns,
 		.cost = nt_cusum_cost(level),
 		.tier = NT_FRAME_T1,
-		.chance = nt_cusum_chance(level, rules, 1.0, 1.0),
+		.chance = nt_cusum_chance(level->sum, rules, 1.0, 1.0),
 	};
 
 	if (is_explained(detect))
@@ -296,7 +297,8 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.onset_ns = wide->level.onset_ns,
 			.cost = nt_cusum_cost(&wide->level),
 			.tier = NT_FRAME_T1,
-			.chance = nt_cusum_chance(&wide->level, &detect->rules, detect->ranks, 1.0),
+			.chance = nt_cusum_chance(wide->level.sum, &detect->rules, detect->ranks,
+						  1.0),
 		};
 		double now, was;
 		uint32_t n;
@@ -311,7 +313,7 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		/* Pauses of ranks at different times delay the job by more than each rank's own. */
 		if (longer <= NT_WIDE_FELT * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
-		if (step->gc_ns - step->gc_habit_ns >= NT_EXPLAINS * (now - was))
+		if (step->gc_ns - step->gc_before_ns >= NT_EXPLAINS * (now - was))
 			proposal.cause = NT_EVIDENCE_TEXT_HOST_GC;
 		for (uint32_t i = 0; i < detect->ranks; i++)
 			if (detect->rank[i].round_frame == detect->frames &&

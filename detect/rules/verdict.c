@@ -4,9 +4,10 @@
 
 #include <math.h>
 
+#include "common/base/sort.h"
 #include "detect/baseline/peer_deviation.h"
 #include "detect/incidents/incident_raise.h"
-#include "detect/math/sort.h"
+#include "detect/incidents/node.h"
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
@@ -47,6 +48,12 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
 }
 
+/* The median of a few peers that differ is uncertain: by how much of their work. */
+static double reference_error(const struct nt_track *track)
+{
+	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * track->width / sqrt(track->peers_seen);
+}
+
 /* Whether a level present from the start exceeds a fleet's healthy spread. */
 static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			    enum nt_series series, const struct nt_cusum *sum)
@@ -61,7 +68,7 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
-	if (peer_deviation > NT_FLEET_SPREAD)
+	if (peer_deviation - reference_error(&rank->track[series]) > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two or three ranks is too often small by chance. */
 	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
@@ -91,8 +98,24 @@ static bool is_high(const struct nt_cusum *sum, double threshold)
 }
 
 /*
+ * Whether this growth of a rank's work explains the job's longer step. Peers that wait inside
+ * collectives beside their own work seem to work less, so that it explains only a part of the
+ * rank's deviation from them.
+ */
+static bool explains_step(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			  double growth_ns)
+{
+	const double step = rank->step_metric[NT_STEP_METRIC_STEP];
+	const double longer = step - detect->step.past.value_centre;
+
+	return detect->step.past.ready && longer >= detect->rules.size_floor * step &&
+	       growth_ns >= NT_EXPLAINS * longer;
+}
+
+/*
  * Whether the rank itself became slower, not only its peers faster: at least half of its deviation
- * is its own growth. A decrease common to all ranks counts as growth.
+ * is its own growth, or the growth explains the longer step. A decrease common to all ranks counts
+ * as growth.
  */
 static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		 enum nt_series series, const struct nt_cusum *sum, double was_value)
@@ -108,7 +131,8 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 	/* A single good window does not end the fault. */
 	if (rank->in_incident)
 		return true;
-	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum);
+	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum) ||
+	       explains_step(detect, rank, growth * base);
 }
 
 /*
@@ -138,13 +162,25 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
+/* The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. */
+static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
+						const struct nt_track *track)
+{
+	/* The sum of a fault that ended decays slowly. */
+	if (!track->far_fresh || track->frame != detect->frames || track->mode != NT_MODE_PEERS ||
+	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
+	    nt_cusum_cost(&track->rate) < detect->rules.size_floor)
+		return NULL;
+	return &track->rate;
+}
+
 /*
- * The sum that makes this series of the rank abnormal, or NULL. *ret_always: the level was present
- * from the start.
+ * The sum that makes this series of the rank abnormal in most windows, or NULL. *ret_always: the
+ * level was present from the start.
  */
-static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
-					    const struct nt_detect_rank *rank,
-					    enum nt_series series, bool *ret_always)
+static const struct nt_cusum *find_lasting(struct nt_detect *detect,
+					   const struct nt_detect_rank *rank, enum nt_series series,
+					   bool *ret_always)
 {
 	const double floor_cost = detect->rules.size_floor;
 	const struct nt_track *track = &rank->track[series];
@@ -156,6 +192,10 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_detect_rank_threshold(detect, rank, series);
+	/* Nobody waits for a rank that works less than its peers. */
+	if (track->mode == NT_MODE_PAST &&
+	    track->peers - track->value > floor_cost * rank->step_metric[NT_STEP_METRIC_STEP])
+		return NULL;
 	/* No rank is accused by its past alone of a change common to all. */
 	if (track->mode == NT_MODE_PAST &&
 	    (wide->growth >= NT_EXPLAINS * track->growth ||
@@ -191,6 +231,15 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 		return NULL;
 	*ret_always = true;
 	return level;
+}
+
+static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
+					    const struct nt_detect_rank *rank,
+					    enum nt_series series, bool *ret_always)
+{
+	const struct nt_cusum *sum = find_lasting(detect, rank, series, ret_always);
+
+	return sum ? sum : find_intermittent(detect, &rank->track[series]);
 }
 
 static double excess_of(const struct nt_rank_evidence *evidence, enum nt_step_metric item)
@@ -294,11 +343,12 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 		    value[NT_STEP_METRIC_BLOCKED] + value[NT_STEP_METRIC_COMM] +
 			    NT_EXPLAINS * excess)
 		return true;
-	if (!detect->step.past.ready || !rank->has_habit)
+	if (!detect->step.past.ready || !rank->has_metric_mean)
 		return false;
 	/* Scaled to the normal step, as the slow mean also includes steps misdetected at first. */
-	was_blocked = rank->habit[NT_STEP_METRIC_BLOCKED] /
-		      fmax(1.0, rank->habit[NT_STEP_METRIC_STEP]) * detect->step.past.value_centre;
+	was_blocked = rank->metric_mean[NT_STEP_METRIC_BLOCKED] /
+		      fmax(1.0, rank->metric_mean[NT_STEP_METRIC_STEP]) *
+		      detect->step.past.value_centre;
 	/* More device work also lengthens the step, and the thread waits for it. */
 	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
 		grown = fmax(0.0, value[NT_STEP_METRIC_OWN] - own->value_centre);
@@ -361,7 +411,7 @@ static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_ra
 static bool was_slow_itself(const struct nt_detect *detect, const struct nt_track *own)
 {
 	return own->frame != detect->frames && own->frame + NT_PAST_WINDOWS > detect->frames &&
-	       fmax(own->level.sum, own->shift.sum) >= detect->threshold;
+	       nt_track_sum(own, &detect->rules) >= detect->threshold;
 }
 
 static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
@@ -390,13 +440,16 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 						 excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
 						 &proposal.cause);
 	}
-	/* More work of a whole group is not a fault of its GPUs. */
-	if (track->mode == NT_MODE_PAST && proposal.class == NT_CLASS_COMPUTE &&
-	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth)
-		return 0;
+	/* More work of a whole group is not a fault of its GPUs, unless their node became slow. */
+	if (track->mode == NT_MODE_PAST &&
+	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth) {
+		proposal.of_node = nt_node_jumped(detect, rank->node);
+		if (proposal.class == NT_CLASS_COMPUTE && !proposal.of_node)
+			return 0;
+	}
 	proposal.series = (uint8_t)series;
 	/* For a permanently slower rank the level includes that; the shift began with the fault. */
-	if (!always && track->past.ready && track->shift.windows) {
+	if (sum != &track->rate && !always && track->past.ready && track->shift.windows) {
 		proposal.onset_ns = track->shift.onset_ns;
 		proposal.onset_frame = track->shift.onset_frame;
 	} else {
@@ -411,9 +464,11 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 								     : NT_STEP_METRIC_HOST)) /
 			fmax(1.0, rank->evidence.value[NT_STEP_METRIC_STEP]);
 	proposal.tier = rank->tier;
-	proposal.chance = nt_cusum_chance(
-		sum, &detect->rules, detect->ranks,
-		nt_adaptation_factor(&detect->roles.group[rank->group].tail[series]));
+	proposal.chance = sum == &track->rate
+				  ? nt_cusum_chance(nt_track_rate_sum(track, &detect->rules),
+						    &detect->rules, detect->ranks, 1.0)
+				  : nt_cusum_chance(sum->sum, &detect->rules, detect->ranks,
+						    nt_detect_rank_factor(detect, rank, series));
 	add_evidence(&proposal, rank, track, series, sum->windows);
 	rank->track[series].always |= always;
 	return nt_incidents_blame(detect, rank, &proposal);

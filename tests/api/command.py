@@ -176,8 +176,8 @@ class Command(unittest.TestCase):
         self.refused(["jobs", *server, "--token-file", str(wrong)], 7, "rejects the token")
 
     def test_what_is_not_there_is_said(self):
-        self.refused(["jobs", "00000000000000ff", *self.where], 8, "no job of this id")
-        self.refused(["incidents", "a/../b", *self.where], 8, "no incident of this id")
+        self.refused(["jobs", "00000000000000ff", *self.where], 8, "no job has this id")
+        self.refused(["incidents", "a/../b", *self.where], 8, "no incident has this id")
 
     def test_a_wrong_filter_is_a_mistake_of_the_command_line(self):
         self.refused(["jobs", "--state", "slow", *self.where], 2, "'state' is one of")

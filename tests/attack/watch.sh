@@ -30,7 +30,7 @@ setup_attack() {
   stay_apart
   mkdir "$apart/healthy" "$apart/attack"
   cgroups=("$apart/healthy" "$apart/attack" "${cgroups[@]}")
-  start_agent here --cgroup "$apart" "$@"
+  start_agent here "$@"
 }
 
 stop_attacks() {

@@ -114,11 +114,11 @@ static inline int attach_file(struct nt_attach *attach, const char *path, dev_t 
 static inline int attach_gc_probe(struct nt_attach *attach, int fd, pid_t pid,
 				  struct nt_gc_probe **ret_probe)
 {
-	struct nt_gc_probe_places places;
-	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &places);
+	struct nt_gc_probe_sites sites;
+	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)pid, &places,
+		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)pid, &sites,
 					  ret_probe);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel side's counters of a process, and what is left of them after its end. */
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "common/system/clock.h"
 #include "tests/bpf/call_stubs.h"
 
 /* A child that counts some launches, and ends. */
@@ -53,7 +55,7 @@ static uint32_t exit_code_of(struct harness *h, int signal, int exit_status)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
 	(void)harness_poll(h);
 	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
-	assert_int_equal(counters.ended, 1);
+	assert_int_equal(counters.ended, NT_ENDED);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(counters.exit_code, (uint16_t)status);
 	nt_attach_forget(h->attach, (uint32_t)pid);
@@ -69,6 +71,70 @@ static void how_a_process_ended_is_what_wait_says_of_it(void **state)
 	assert_int_equal(exit_code_of(h, SIGKILL, 0), SIGKILL);
 	assert_int_equal(exit_code_of(h, SIGTERM, 0), SIGTERM);
 	assert_int_equal(exit_code_of(h, SIGABRT, 0) & 0x7f, SIGABRT);
+}
+
+static void *call_from_thread(void *data)
+{
+	(void)data;
+	(void)stub_call(&mpi, "MPI_Barrier", args);
+	return NULL;
+}
+
+/* Gloo's calls are made by a pool of threads: the main thread, which is left, has made none. */
+static void a_process_whose_threads_made_the_calls_is_seen_to_end(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	pthread_t thread;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (pthread_create(&thread, NULL, call_from_thread, NULL) == 0)
+			(void)pthread_join(thread, NULL);
+		(void)kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)harness_poll(h);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.ended, NT_ENDED);
+	assert_int_equal(counters.exit_code, SIGKILL);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+}
+
+static void a_kill_by_the_parent_is_told_from_others(void **state)
+{
+	struct nt_process_counters counters;
+	struct harness *h = *state;
+	uint64_t killed_ns;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)stub_call(&mpi, "MPI_Barrier", args);
+		(void)!write(ready[1], "", 1);
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(nt_attach_ended_ns(h->attach, (uint32_t)pid), 0);
+	killed_ns = nt_clock_boot_ns();
+	(void)kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)harness_poll(h);
+	assert_true(nt_attach_counters(h->attach, (uint32_t)pid, &counters));
+	assert_int_equal(counters.ended, NT_ENDED | NT_ENDED_BY_PARENT);
+	assert_in_range(nt_attach_ended_ns(h->attach, (uint32_t)pid), killed_ns,
+			nt_clock_boot_ns());
+	assert_int_equal(counters.exit_code, SIGKILL);
+	nt_attach_forget(h->attach, (uint32_t)pid);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
 }
 
 /* A child of that pid, which makes one launch and waits to be killed. */
@@ -162,6 +228,8 @@ static void a_program_that_is_run_anew_counts_from_zero(void **state)
 #define COUNTER_TESTS(mode)                                                                        \
 	IN(mode, the_last_counters_of_a_process_outlive_it_until_they_are_read),                   \
 		IN(mode, how_a_process_ended_is_what_wait_says_of_it),                             \
+		IN(mode, a_process_whose_threads_made_the_calls_is_seen_to_end),                   \
+		IN(mode, a_kill_by_the_parent_is_told_from_others),                                \
 		IN(mode, counters_of_one_that_ended_are_not_those_of_the_next_with_its_pid),       \
 		IN(mode, a_process_that_counted_nothing_leaves_nothing),                           \
 		IN(mode, a_program_that_is_run_anew_counts_from_zero)

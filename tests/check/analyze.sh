@@ -46,7 +46,20 @@ import sys
 
 incidents = json.load(open(sys.argv[1]))["incidents"]
 assert [(i["class"], [(c["kind"], c["rank"]) for c in i["culprits"]]) for i in incidents] == [("compute", [("rank", 0)])], incidents
+# Its authors' simulation of the job without the fault gives 1.97.
+assert abs(incidents[0]["slowdown"] / 1.97 - 1) < 0.1, incidents
 PY
+# Random sequence lengths are uneven work by turns: of the job, and of each stage by itself.
+gzip -dc tests/data/straggler/trace-SE-cut.csv.gz >"$dir/se.csv"
+for stage in 0 1; do
+  awk -F, -v stage="$stage" 'NR == 1 || $2 == stage' "$dir/se.csv" >"$dir/se-$stage.csv"
+done
+for trace in se se-0 se-1; do
+  "$neutracer" analyze "$dir/$trace.csv" >"$dir/$trace.txt"
+  [[ $(grep -cE '^(info|warning|critical): ' "$dir/$trace.txt") == 1 ]] || fail "$trace has not one verdict"
+  grep -q '^info: the work is uneven by turns, no rank is at fault' "$dir/$trace.txt" ||
+    fail "$trace is not said to be uneven by turns"
+done
 # Where the work is uneven, that is said, and it is nobody's fault.
 "$neutracer" analyze --json tests/data/straggler/trace-ST.csv.gz >"$dir/st.json"
 python3 - "$dir/st.json" <<'PY'
@@ -94,18 +107,20 @@ refused() { # refused STATUS TEXT ARG...
 }
 
 mkdir "$dir/empty"
-refused 8 'no recording' "$dir/empty"
+refused 8 'no file of a known format; known are recordings of the bus' "$dir/empty"
+refused 8 'no recordings of the bus in it' --from recording "$dir/empty"
 # A recording whose only segment is noise is damaged, not missing.
 mkdir -p "$dir/noise/neutracer.window.v1/0"
 head -c 5000 /dev/urandom >"$dir/noise/neutracer.window.v1/0/00000000000000000000.seg"
 refused 8 'damaged.*neutracer.window.v1/0/00000000000000000000.seg: 5000 bytes' "$dir/noise"
 refused 8 'No such file' "$dir/none.csv"
 head -c 1000 "$dir/dumps/nccl_trace_rank_1" >"$dir/dumps/nccl_trace_rank_0"
-refused 8 'nccl_trace_rank_0:1: no JSON at byte' "$dir/dumps"
+refused 8 'nccl_trace_rank_0:1: invalid JSON at byte' "$dir/dumps/nccl_trace_rank_0"
 python3 -c 'import os, pickle, sys; pickle.dump({"version": "2.5", "pg_config": os.system}, sys.stdout.buffer, 2)' \
   >"$dir/dumps/nccl_trace_rank_0"
-refused 8 'nccl_trace_rank_0: byte 46 of the pickle: opcode 0x63: only numbers' "$dir/dumps"
-refused 8 'no \*.json, \*.pkl or \*RANK (or .gz) in it' --from flight-recorder "$dir/empty"
-refused 8 'neither' LICENSE
-refused 8 'one file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
+refused 8 'nccl_trace_rank_0: byte 46 of the pickle: opcode 0x63: only numbers' \
+  --from flight-recorder "$dir/dumps/nccl_trace_rank_0"
+refused 8 'no flight-recorder dumps in it: \*.json, \*.pkl or \*RANK' --from flight-recorder "$dir/empty"
+refused 8 'no file of a known format' LICENSE
+refused 8 'name a single file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
 refused 2 'from' --from nonsense LICENSE

@@ -42,6 +42,7 @@ names() {
 }
 
 names libcmocka-dev check
+names libcmocka-dev check-more
 names libelf-dev check
 names libelf-dev all
 

@@ -31,26 +31,29 @@ ends() {
     report "'$*' says $(wc -l <"$work/err") lines, want one: $(cat "$work/err")"
 }
 
-# check_table PROGRAM [COMMAND]: one option table.
+# check_table PROGRAM [COMMAND]: one option table. Matches by the shell itself: there are 130 options.
 check_table() {
   local program=("$bin/$1" "${@:2}") name="$*" table help manual words option env key allowed default text
+  local variable space=$'[ \n]'
   table=$work/${name// /-}.options
   "${program[@]}" --print-options >"$table"
   help=$("${program[@]}" --help) manual=$("${program[@]}" --print-man)
   manual=${manual//\\-/-}
   words=$("$bin/$1" --print-completion bash)
-  grep -qF -e "--help" <<<"$words" || report "$name: no bash completion"
+  words=" ${words//[^a-z0-9-]/ } " help=$'\n'$help$'\n'
+  [[ $words == *' --help '* ]] || report "$name: no bash completion"
   [ -s "$table" ] || report "$name has no options"
   while IFS=$'\t' read -r option env key allowed default text; do
-    grep -qE -e "^  --$option( |\$)" <<<"$help" || report "$name --help does not list --$option"
-    grep -qF -e "--$option\\fR" <<<"$manual" || report "$name: the manual does not name --$option"
-    grep -qwF -e "--$option" <<<"$words" || report "$name: no bash completion of --$option"
+    [[ $help == *$'\n'"  --$option"$space* ]] || report "$name --help does not list --$option"
+    [[ $manual == *"--$option\\fR"* ]] || report "$name: the manual does not name --$option"
+    [[ $words == *" --$option "* ]] || report "$name: no bash completion of --$option"
     if [ "$env" = - ]; then
       [ "$key" = - ] || report "$name: --$option has a key but no variable"
     else
-      [ "$env" = "NT_$(tr 'a-z-' 'A-Z_' <<<"$option")" ] || report "$name: --$option has the variable $env"
+      variable=NT_${option//-/_}
+      [ "$env" = "${variable^^}" ] || report "$name: --$option has the variable $env"
       [ "$key" = "$option" ] || report "$name: --$option has the key $key"
-      grep -qF "Environment: $env." <<<"$manual" || report "$name: the manual does not name $env"
+      [[ $manual == *"Environment: $env."* ]] || report "$name: the manual does not name $env"
     fi
     if [ -z "$allowed" ] || [ -z "$default" ]; then
       report "$name: --$option lists no allowed values or no default"
@@ -61,7 +64,7 @@ check_table() {
   done <"$table"
   [ -z "$(cut -f1 "$table" | sort | uniq -d)" ] || report "$name: an option is there twice"
   for code in 0 2 3; do
-    grep -qE "^  $code  " <<<"$help" || report "$name --help does not tell exit code $code"
+    [[ $help == *$'\n'"  $code  "* ]] || report "$name --help does not tell exit code $code"
   done
 
   while read -r code text; do

@@ -40,6 +40,10 @@ aggregator/group: engine detect proto common
 aggregator/api: engine detect proto common
 aggregator: engine detect proto common
 cli/readers: engine detect proto common
+cli/flight: engine detect proto common
+cli/kineto: engine detect proto common
+cli/systrace: engine detect proto common
+cli/input: engine detect proto common
 cli/replay: engine detect proto common
 cli/report: engine detect proto common
 cli/live: engine detect proto common

@@ -3,4 +3,4 @@
 # k-sigma judges recorded series as its definition says.
 set -euo pipefail
 
-exec /usr/bin/python3 tests/detectors/compare.py ksigma build/release/detectors/answers tests/data/anomaly/*.csv.gz
+exec /usr/bin/python3 tests/detectors/compare.py ksigma build/release/detectors/detector_output tests/data/anomaly/*.csv.gz

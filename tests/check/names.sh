@@ -15,17 +15,27 @@ words='toll word pace unit hearing port kpi space tail wait gap answer role bala
   picture outlet place pack sequence sentence framer meter home locator front order work comm subtree peer rhythm
   layout span interpreter kernel reach judge advice trouble splitter num shelter ending secrets stall
   outside remote roster bundle repeat tell'
+# These are no part of a name either.
+parts='toll hearing kpi depot lobby picture outlet sentence framer locator rhythm advice splitter shelter roster'
 while IFS= read -r file; do
-  stem=$(basename "$file")
+  stem=${file##*/}
   stem=${stem%%.*}
+  # tests/unit/ROOM/test_ROOM_x.c tests x.c.
+  [[ $stem != test_*_* ]] || stem=${stem#test_*_}
   case " ${words//$'\n'/ } " in
     *" $stem "*) report "$file: '$stem' explains nothing: name the file by the field's term" ;;
   esac
+  for part in ${stem//_/ }; do
+    case " $parts " in
+      *" $part "*) report "$file: '$part' explains nothing: name the file by the field's term" ;;
+    esac
+  done
 done < <(tests/files.sh '\.[ch]$')
 
+# Types of one file too: a reader who searches for a name finds one thing.
 while IFS= read -r type; do
-  report "$type is defined in several files: a type that crosses rooms carries its room in its name"
+  report "$type is defined in several files: name each for what it holds, or for its room"
 done < <(tests/files.sh '^(agent|aggregator|bpf|cli|common|detect|engine|plugin|proto)/.*\.[ch]$' |
   { grep -v '^bpf/vmlinux.h$' || :; } |
-  xargs -r sed -nE 's/^(struct|enum|union) (nt_[a-z0-9_]+) \{.*/\2/p' | LC_ALL=C sort | uniq -d)
+  xargs -r sed -nE 's/^(struct|enum|union) ([a-z0-9_]+) \{.*/\2/p' | LC_ALL=C sort | uniq -d)
 exit $bad

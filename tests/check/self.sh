@@ -50,7 +50,9 @@ expect includes detect/x.c '#include "common/system/file.h"' 'detect must not in
 expect includes common/base/x.c '#include <pthread.h>' 'common/base is pure'
 expect includes agent/host/x.c '#include "agent/steps/x.h"' 'agent/host must not include'
 expect names agent/x.c $'struct nt_x {\n};\nenum nt_x {' 'nt_x is defined in several files'
+expect names agent/x.c $'struct pair {\n};\nenum pair {' 'pair is defined in several files'
 expect names agent/toll.c 'int x;' "'toll' explains nothing"
+expect names tests/unit/common/test_common_kafka_shelter.c 'int x;' "'shelter' explains nothing"
 expect includes agent/x.c '#include "aggregator/x.h"' 'agent must not include'
 expect includes aggregator/x.c '#include "agent/x.h"' 'aggregator must not include'
 expect includes common/x.c '#include "proto/wire.h"' 'common must not include'
@@ -153,6 +155,11 @@ names thresholds '| `NT_FLEET_SPREAD` | 0.11 |' 'there is no test far_is_too_' "
   'detect/bad.c:6: 0.7 decides'
 rm "$whole/detect/bad.c"
 
+edit detect/rules/verdict.c 's/is_beyond_fleet/is_over_fleet/'
+edit detect/detect.c 's/^\tnt_imbalance_check,/&\n\tnt_other_check,/'
+names ablation 'function is_beyond_fleet() of detect/rules/verdict.c occurs 0 times, not once' \
+  "nt_other_check() has no entry '… the whole rule'"
+
 edit CONTRIBUTING.md 's/nt_take(line)/nt_tak(line)/'
 names contributing 'nt_tak'
 
@@ -185,11 +192,13 @@ ln -s "$root/build/release/bin/neutracer-agent" "$programs/neutracer-aggregator"
 mkdir "$whole/attic" "$whole/docs/attic"
 rm "$whole/proto/neutracer.proto"
 printf '/* */\n%.0s' {1..601} >"$whole/common/long.c"
+mkdir "$whole/common/many"
+for i in {1..41}; do : >"$whole/common/many/$i.h"; done
 : >"$whole/bpf/new.bpf.c"
 names shape 'attic/ is no room' './docs/attic is empty' 'proto/neutracer.proto is missing' \
-  'common/long.c has 601 lines' 'neutracer-agent does not link libbpf' 'neutracer-aggregator links libbpf' \
+  'common/long.c has 601 lines' 'common/many/ has 41 entries' 'neutracer-agent does not link libbpf' 'neutracer-aggregator links libbpf' \
   'build/gen/new.bpf.o is not built'
-rm -r "$whole/attic" "$whole/docs/attic" "$whole/common/long.c" "$whole/bpf/new.bpf.c"
+rm -r "$whole/attic" "$whole/docs/attic" "$whole/common/long.c" "$whole/common/many" "$whole/bpf/new.bpf.c"
 cp -p "$root/proto/neutracer.proto" "$whole/proto/"
 
 cat >"$whole/Makefile" <<'MAKE'

@@ -8,6 +8,7 @@
 # namespace of their own in which $control is an empty directory: they cannot read the truth.
 #
 #   NT_KEEP=1   keep the directory and print its path
+#   NT_APART=1  keep to a cgroup, so that other scripts can run in parallel: agents then ignore their jobs
 #   NT_BIN      the directory of the programs (build/release/bin)
 set -euo pipefail
 
@@ -47,6 +48,7 @@ setup() {
   : >"$control/faults"
   trap cleanup EXIT
   trap 'exit 130' INT TERM HUP
+  [ -z "${NT_APART:-}" ] || stay_apart
 }
 
 # Reaps, so that no "Terminated" is printed.
@@ -107,7 +109,9 @@ check_alive() {
 
 now_ms() { date +%s%3N; }
 
-# wait_until SECONDS WHAT COMMAND...: 1 when the time is over.
+# wait_until SECONDS WHAT COMMAND...: 1 when the time is over. A test whose job needs all processors sets a
+# longer pause between two tries: each costs milliseconds.
+pause=0.1
 wait_until() {
   local end=$(($(now_ms) + $1 * 1000)) what=$2
   shift 2
@@ -117,7 +121,7 @@ wait_until() {
       echo "gave up waiting: $what" >&2
       return 1
     fi
-    sleep 0.1
+    sleep "$pause"
   done
 }
 
@@ -167,7 +171,7 @@ start_agent() { # start_agent NAME [OPTION...]
   local name=$1
   shift
   rm -f "$work/agent-$name.prom"
-  (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" \
+  (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" ${apart:+--cgroup "$apart"} \
     --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
   agent_pid[$name]=$!
   wait_until 20 "agent $name to watch" test -s "$work/agent-$name.prom" || fail "agent $name does not come up"
@@ -356,9 +360,10 @@ make_cgroup() { # make_cgroup NAME: sets cgroup
   skip "bpf: no hierarchy of cgroups can be written"
 }
 
-# Moves this script, and all processes it starts from here on, to a cgroup for an agent to watch: it
-# then ignores other jobs of the machine.
+# Moves this script, and all processes it starts from here on, to a cgroup. An agent started later watches
+# only that one, unless it is given another: it then ignores other jobs of the machine.
 stay_apart() { # sets apart
+  [ -z "$apart" ] || return 0
   make_cgroup apart
   apart=$cgroup
   echo $$ >"$apart/cgroup.procs"

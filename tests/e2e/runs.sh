@@ -35,7 +35,7 @@ class=compute
 setup
 start_aggregator --resolve-after 10s
 stay_apart
-start_agent here --cgroup "$apart"
+start_agent here
 
 # Runs start and end without an open incident.
 nothing_open() { [ "$(accusations)" = '[]' ]; }

@@ -13,7 +13,7 @@
 #include "common/bus/spool/frame.h"
 #include "tests/fuzz/cost.h"
 #include "tests/fuzz/disk.h"
-#include "tests/fuzz/segment.h"
+#include "tests/fuzz/lib/segment.h"
 
 enum {
 	MAX_BYTES = 1 << 16,

@@ -3,51 +3,27 @@
  * Dumps of the flight recorder of any bytes become frames that the detection takes, or are refused with
  * a reason. A line that is "---" parts the dumps of the ranks.
  */
-#include <assert.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "cli/readers/flight.h"
+#include "cli/flight/flight.h"
 #include "cli/readers/input.h"
-#include "cli/readers/trace.h"
-#include "cli/replay/replay.h"
 #include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/trace.h"
 
 enum {
 	MAX_FILES = 4,
 };
 
-/* Kept open, so that each is another file in /proc/self/fd; its number is the rank. */
-static int put_file(const uint8_t *data, size_t size)
-{
-	int fd = memfd_create("dump", MFD_CLOEXEC);
-
-	assert(fd >= 0);
-	assert(write(fd, data, size) == (ssize_t)size);
-	return fd;
-}
-
 static void judge(const char *const *paths, size_t n)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
-	struct nt_rules rules = nt_rules_default();
 	struct nt_trace_error error = {0};
 	int r;
 
 	(void)nt_input_is_flight(paths[0]);
 	r = nt_trace_read_flight(paths, n, &trace, &error);
-	assert((r == 0) == (trace != NULL));
-	assert((r == 0) == (error.text[0] == '\0'));
-	if (r < 0)
-		return;
-	assert(nt_judgement_new(&judgement) == 0);
-	r = nt_replay_trace(trace, &rules, judgement);
-	assert(r == 0);
+	(void)fuzz_judge(r, trace, &error, &judgement);
 }
 
 static int run(const uint8_t *data, size_t size)
@@ -60,8 +36,9 @@ static int run(const uint8_t *data, size_t size)
 
 	for (const uint8_t *end; n < MAX_FILES; data = end + strlen(mark)) {
 		end = memmem(data, size, mark, strlen(mark));
-		fd[n] = put_file(data, end && n + 1 < MAX_FILES ? (size_t)(end - data) : size);
-		(void)snprintf(path[n], sizeof(path[n]), "/proc/self/fd/%d", fd[n]);
+		/* Kept open, so that each is another file in /proc/self/fd. */
+		fd[n] = fuzz_file(data, end && n + 1 < MAX_FILES ? (size_t)(end - data) : size, "",
+				  path[n]);
 		paths[n] = path[n];
 		n++;
 		if (!end)

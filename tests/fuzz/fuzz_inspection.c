@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nt_inspection_answer answer;
 	struct nt_inspection_file file;
-	struct nt_gc_probe_places places;
+	struct nt_gc_probe_sites sites;
 	struct nt_environ env;
 	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
 	const uint8_t *body;
@@ -43,8 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nt_inspection_parse_file(body, len, &file, name) == 0)
 		check(strlen(name) == len - sizeof(file));
 	take_symbols(body, len);
-	if (nt_inspection_parse_places(body, len, &places) == 0)
-		check(places.begins <= NT_GC_PROBE_PLACES && places.ends <= NT_GC_PROBE_PLACES);
+	if (nt_inspection_parse_sites(body, len, &sites) == 0)
+		check(sites.begins <= NT_GC_PROBE_SITES && sites.ends <= NT_GC_PROBE_SITES);
 	if (nt_inspection_parse_environ(body, len, &env) == 0)
 		check(strlen(env.job) < sizeof(env.job));
 	return 0;

@@ -40,7 +40,7 @@ static void load_jobs(const uint8_t *data, size_t size)
 static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *offsets = NULL;
 
 	if (!size)
 		return 0;
@@ -53,8 +53,8 @@ static int run(const uint8_t *data, size_t size)
 		check_result(nt_ingest_load(ingest, data + 1, size - 1));
 		break;
 	default:
-		assert(nt_offsets_new(&places) == 0);
-		check_result(nt_offsets_load(places, data + 1, size - 1));
+		assert(nt_offsets_new(&offsets) == 0);
+		check_result(nt_offsets_load(offsets, data + 1, size - 1));
 	}
 	return 0;
 }

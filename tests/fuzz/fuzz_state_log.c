@@ -32,13 +32,13 @@ static int load(void *loader, const struct nt_state_set *set)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *offsets = NULL;
 
 	(void)loader;
 	assert(nt_engine_new(&options, NULL, &engine) == 0);
 	assert(nt_ingest_new(NULL, NULL, &ingest) == 0);
-	assert(nt_offsets_new(&places) == 0);
-	return nt_state_take(set, engine, ingest, places);
+	assert(nt_offsets_new(&offsets) == 0);
+	return nt_state_take(set, engine, ingest, offsets);
 }
 
 static void take(struct nt_state_log *state_log, const char *key, const void *value, size_t size)

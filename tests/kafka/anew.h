@@ -48,12 +48,12 @@ static inline void delete_topics(const char *url)
 static inline bool are_made(const char *url, uint32_t partitions)
 {
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {.partitions = partitions,
-						  .retention_ns = UINT64_MAX};
+	const struct nt_kafka_topics_options wanted = {.partitions = partitions,
+						       .retention_ns = UINT64_MAX};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_error error;
 
-	if (nt_kafka_topics_create(url, &options, &wish, states, &error) < 0)
+	if (nt_kafka_topics_create(url, &options, &wanted, states, &error) < 0)
 		return false;
 	for (int i = 0; i < NT_TOPIC_END; i++)
 		if (states[i].status != NT_KAFKA_TOPIC_MADE &&

@@ -14,7 +14,7 @@ static void using_a_topic_does_not_make_it(void **state)
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {0};
+	const struct nt_kafka_topics_options wanted = {0};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_record record;
 	struct nt_bus_health health;
@@ -31,7 +31,7 @@ static void using_a_topic_does_not_make_it(void **state)
 	assert_int_equal(nt_bus_reader_next(reader, 2000, &record), 0);
 	nt_bus_reader_health(reader, &health);
 	assert_int_equal(health.cause, NT_BUS_NO_TOPIC);
-	assert_int_equal(nt_kafka_topics_check(url, &options, &wish, states, &error), 0);
+	assert_int_equal(nt_kafka_topics_check(url, &options, &wanted, states, &error), 0);
 	for (int i = 0; i < NT_TOPIC_END; i++)
 		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_MISSING);
 }
@@ -41,7 +41,7 @@ static void topics_that_are_made_later_are_found(void **state)
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {.partitions = 3, .retention_ns = UINT64_MAX};
+	const struct nt_kafka_topics_options wanted = {.partitions = 3, .retention_ns = UINT64_MAX};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_record record;
 	struct nt_bus_error error;
@@ -52,7 +52,7 @@ static void topics_that_are_made_later_are_found(void **state)
 		       (unsigned long long)nt_clock_real_ns());
 	assert_int_equal(nt_bus_reader_open(url, 1U << NT_TOPIC_WINDOW, &reader), 0);
 	assert_int_equal(nt_bus_reader_next(reader, 500, &record), 0);
-	assert_int_equal(nt_kafka_topics_create(url, &options, &wish, states, &error), 0);
+	assert_int_equal(nt_kafka_topics_create(url, &options, &wanted, states, &error), 0);
 	bus = open_bus(url);
 	assert_int_equal(publish(bus, NT_TOPIC_WINDOW, "a", 7), 0);
 	assert_int_equal(nt_bus_flush(bus), 0);
@@ -63,12 +63,13 @@ static void topics_that_are_made_later_are_found(void **state)
 static void a_check_says_what_differs(void **state)
 {
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {
+	const struct nt_kafka_topics_options wanted = {
 		.partitions = PARTITIONS + 1, .replication = 2, .retention_ns = NT_DAY};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_error error;
 
-	assert_int_equal(nt_kafka_topics_check(url_of(state), &options, &wish, states, &error), 0);
+	assert_int_equal(nt_kafka_topics_check(url_of(state), &options, &wanted, states, &error),
+			 0);
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_DIFFERS);
 		assert_int_equal(states[i].partitions, PARTITIONS);
@@ -83,11 +84,12 @@ static void a_check_says_what_differs(void **state)
 static void making_topics_twice_changes_nothing(void **state)
 {
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {0};
+	const struct nt_kafka_topics_options wanted = {0};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_error error;
 
-	assert_int_equal(nt_kafka_topics_create(url_of(state), &options, &wish, states, &error), 0);
+	assert_int_equal(nt_kafka_topics_create(url_of(state), &options, &wanted, states, &error),
+			 0);
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_FINE);
 		assert_int_equal(states[i].partitions, PARTITIONS);

@@ -69,7 +69,7 @@ static const char *url_at(const char *servers, char url[KAFKA_URL_BYTES])
 
 static int set_up(void **state)
 {
-	const struct nt_kafka_topics_wish wish = {.partitions = 2, .retention_ns = UINT64_MAX};
+	const struct nt_kafka_topics_options wanted = {.partitions = 2, .retention_ns = UINT64_MAX};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_options options = {0};
 	struct nt_bus_error error;
@@ -89,8 +89,8 @@ static int set_up(void **state)
 		return -1;
 	(void)snprintf(files.own_password, sizeof(files.own_password), "%s/password", files.dir);
 	options.security = known();
-	if (nt_kafka_topics_create(url_at(kafka_servers(), url), &options, &wish, states, &error) <
-	    0) {
+	if (nt_kafka_topics_create(url_at(kafka_servers(), url), &options, &wanted, states,
+				   &error) < 0) {
 		(void)fprintf(stderr, "make topics: %s\n", error.text);
 		return -1;
 	}

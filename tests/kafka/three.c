@@ -21,14 +21,14 @@ enum {
 static void topics_have_three_replicas_of_which_two_must_write(void **state)
 {
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {.replication = 3};
+	const struct nt_kafka_topics_options wanted = {.replication = 3};
 	struct nt_kafka_topic_state states[NT_TOPIC_END];
 	struct nt_bus_error error;
 	char url[KAFKA_URL_BYTES];
 
 	(void)state;
 	assert_int_equal(kafka_fresh_url(PARTITIONS, url), 0);
-	assert_true(EVENTUALLY(nt_kafka_topics_check(url, &options, &wish, states, &error) == 0));
+	assert_true(EVENTUALLY(nt_kafka_topics_check(url, &options, &wanted, states, &error) == 0));
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		assert_int_equal(states[i].status, NT_KAFKA_TOPIC_FINE);
 		assert_int_equal(states[i].replication, 3);

@@ -2,7 +2,7 @@
 # Benchmarks: each figure in the docs has a command here. Figures are ratios of medians of one run.
 
 BENCH := build/bench
-bench_programs := $(patsubst bench/%.c,$(BENCH)/%,$(filter-out bench/stub.c %.bpf.c,$(wildcard bench/*.c)))
+bench_programs := $(patsubst bench/%.c,$(BENCH)/%,$(filter-out bench/stub.c bench/yajl.c %.bpf.c,$(wildcard bench/*.c)))
 
 $(BENCH)/libstub.so: bench/stub.c
 	@mkdir -p $(@D)
@@ -43,6 +43,12 @@ $(BENCH)/decode: bench/decode.c $(call archives,proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(foreach f,malloc calloc realloc,-Wl,--wrap=$(f)) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) -lprotobuf-c
 
+$(BENCH)/json: bench/json.c $(call archives,$(libs_neutracer))
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
+
 $(BENCH)/bus_raw: bench/bus_raw.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -52,9 +58,11 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench
+.PHONY: bench-real bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
+bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
+	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
 	$(Q)bench/overhead.sh $(PAIRS)
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)
@@ -67,6 +75,8 @@ bench-decode: $(BENCH)/decode ## CPU and allocations of decoding a window, besid
 	$(Q)bench/decode.sh $(FILES)
 bench-detect: $(BENCH)/detect ## CPU of a detection pass by the number of ranks, beside scikit-learn and sysTrace (RANKS=1000 10000)
 	$(Q)bench/detect.sh $(RANKS)
+bench-analyze: all $(BENCH)/json ## speed and memory of analyze on profiler traces, beside other parsers (SIZE=200, in MB; RANKS=4; PYTHON=... with HTA)
+	$(Q)bench/analyze.sh $(or $(SIZE),200) $(or $(RANKS),4)
 bench-elf: $(BENCH)/elf ## CPU and memory of looking up the probe table in files (FILES=...)
 	$(Q)$(BENCH)/elf $(or $(FILES),$(wildcard /usr/lib/*/libtorch_cpu.so.* /usr/lib/*/libmpi.so.*) /proc/self/exe)
 bench: bench-probes bench-overhead bench-bus bench-detect ## the figures of the docs in one run, and whether the aims are met (bench-verdict: more runs)

@@ -139,3 +139,19 @@ bench-accuracy: $(B)/sim/accuracy $(B)/bin/neutracer ## who is named on played c
 .PHONY: bench-drawn
 bench-drawn: $(B)/sim/drawn ## the same on scenarios that nobody wrote down (SEEDS=1,300, MODE=plugin)
 	$(Q)$(B)/sim/drawn --seeds $(or $(SEEDS),1,300) $(if $(MODE),--mode $(MODE))
+
+# The programs of the ablation, whose detectors write down their frames.
+ablation_programs := $(addprefix $(B)/ablation/,accuracy drawn neutracer)
+ablation_objects := $(B)/obj/bench/ablation/record.o $(B)/obj/bench/ablation/frames.o
+
+$(B)/ablation/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o $(cluster_objects)
+$(B)/ablation/drawn: $(B)/obj/tests/sim/cluster/drawn.o $(cluster_objects)
+$(B)/ablation/neutracer: $(B)/obj/cli/main.o
+$(ablation_programs): $(ablation_objects) $(foreach l,cli engine aggregator detect agent proto common,$(B)/lib/lib$(l).a)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=nt_detect_new,--wrap=nt_detect_step -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
+
+.PHONY: bench-ablation
+bench-ablation: $(ablation_programs) ## what each rule and exception of the detection changes (ONLY=REGEX)
+	$(Q)bench/ablation/ablate.py $(if $(ONLY),--only '$(ONLY)')

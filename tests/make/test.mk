@@ -10,20 +10,22 @@ deps: ## install the Debian packages that are missing (as root)
 	$(Q)tests/deps.sh
 
 # For stages that take minutes: PART=short is one test of each kind, PART=rest all others. The end-to-end
-# stage divides the rest: PART=alone is what fills the processors, with attacks or ranks that spin;
-# PART=beside is what waits for most of its time.
+# stage divides the rest: PART=real is programs not written for tests, beside which nothing runs; PART=busy is
+# what fills the processors, with attacks or ranks that spin; PART=beside is what waits for most of its
+# time. Of the last and of the short part two scripts run at a time, each in a cgroup of its own.
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
-test_stages := all check check-bpf "idle check-oom NT_TIMEOUT=900 & check-kafka PART=short" "check-e2e PART=short"
-# Stages that wait for brokers, pods and jobs run in parallel with those that load the processors, which
-# only have the time that they leave. What parallel stages share is built before them. CLUSTER=1 adds
+test_stages := all check "idle check-oom NT_TIMEOUT=900 & check-bpf + check-kafka PART=short & check-e2e PART=short"
+# Stages that wait for brokers, pods and jobs run in parallel with idle ones, which load the processors but
+# only have the time that the others leave. What parallel stages share is built before them. CLUSTER=1 adds
 # test-cluster, beside stages on idle time alone: its pods must answer their probes.
+# Beside it nothing runs that its agents would take for a job.
 full_stages := "all sim" \
-	"idle bpf-programs SAN=1 + check-bpf SAN=1 + idle check SAN=1 NT_TIMEOUT=900 & idle check-vm \
+	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & idle check-vm \
 	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
-	"idle check-more + idle fuzz-short$(if $(CLUSTER), & test-cluster)" \
-	"check-e2e PART=alone" check-live-san
+	"idle check SAN=1 NT_TIMEOUT=900$(if $(CLUSTER), & test-cluster)" \
+	"check-e2e PART=busy & idle check-more + idle fuzz-short" "check-e2e PART=real"
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
 test: ## install what is missing, then every kind of test once; ends with the sum
@@ -36,26 +38,35 @@ test-full: ## what `make test` leaves out: sanitizers, other kernels, fuzzing, a
 # ---- check: no root, no network ------------------------------------------------------------------
 
 check_slow := tests/check/self.sh
+check_compared := $(addprefix tests/check/,dbscan.sh ksigma.sh systrace.sh)
 check_scripts := $(filter-out $(check_slow),$(sort $(wildcard tests/check/*.sh)))
 # Scripts check the programs of the release build; sanitized runs omit them.
 check_scripts_here := $(if $(filter release,$(notdir $(B))),$(check_scripts))
 
-# Unit tests are independent: they share no port, file or clock. Half of their time they wait.
-unit_jobs := $(shell echo $$((2 * $$(nproc))))
+# Unit tests are independent: they share no port, file or clock. The longest start first: those of Kafka's
+# library wait for its timeouts, half a minute without load, while the others use the processors.
+unit_jobs := $(shell echo $$((2 * $$(nproc) + 2)))
+unit_waiting := $(filter common/bus/kafka/test_common_reader common/bus/kafka/test_common_writer \
+	common/bus/kafka/test_common_handle_reaper common/test_common_kafka_disk_queue,$(unit_tests))
+unit_long := $(filter sim/% aggregator/notify/% detect/test_detect_fates detect/test_detect_state,$(unit_tests))
+unit_rest := $(filter-out $(unit_waiting) $(unit_long),$(unit_tests))
+script_first := $(filter $(addprefix %/,systrace.sh help.sh analyze.sh dbscan.sh),$(check_scripts_here))
 
 # Programs that only rare targets run: a change that breaks their build fails here.
 rare_programs := $(cluster_test_programs) $(bench_programs)
 
 .PHONY: check
 check: unit $(if $(check_scripts_here),all $(rare_programs)) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
-	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_tests:%=$(B)/test/%) $(check_scripts_here)
+	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_waiting:%=$(B)/test/%) $(script_first) $(unit_long:%=$(B)/test/%) \
+		$(unit_rest:%=$(B)/test/%) $(filter-out $(script_first),$(check_scripts_here))
 
-# The same rules on more: simulated clusters with three seeds each, and trees with faults.
+# The same rules on more: simulated clusters with three seeds each, all inputs of the detectors, and
+# trees with faults.
 sim_programs := $(patsubst %,$(B)/test/%,$(filter sim/%,$(unit_tests)))
 
 .PHONY: check-more
-check-more: all $(sim_programs) ## what takes too long for `make check`: more seeds, the checks on trees with faults
-	$(Q)NT_SIM_SEEDS=3 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_slow)
+check-more: all $(sim_programs) $(check_needs) ## what takes too long for `make check`: more seeds, the checks on trees with faults
+	$(Q)NT_SIM_SEEDS=3 NT_MORE=1 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_compared) $(check_slow)
 
 # ---- check-thread: races --------------------------------------------------------------------------
 
@@ -124,13 +135,16 @@ e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_trai
 	attacks/test_attack_elf.sh)
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 e2e_rest := $(filter-out $(e2e_short),$(e2e_scripts))
-e2e_alone := $(filter tests/e2e/attacks/% %_mpi.sh %_permuted.sh %_lammps.sh %_peer.sh,$(e2e_rest))
-e2e_part = $(or $(if $(filter alone,$(PART)),$(e2e_alone)),$(if $(filter beside,$(PART)),$(filter-out $(e2e_alone),$(e2e_rest))),\
+e2e_real := $(filter tests/e2e/verdicts/test_real_%,$(e2e_rest))
+e2e_busy := $(filter tests/e2e/attacks/% %_mpi.sh %_permuted.sh %_peer.sh,$(e2e_rest))
+e2e_part = $(or $(if $(filter real,$(PART)),$(e2e_real)),$(if $(filter busy,$(PART)),$(e2e_busy)),\
+	$(if $(filter beside,$(PART)),$(filter-out $(e2e_busy) $(e2e_real),$(e2e_rest))),\
 	$(call part,$(e2e_short),$(e2e_scripts)))
 
 .PHONY: check-e2e
 check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
-	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(e2e_part)
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 $(if $(filter short beside,$(PART)),NT_APART=1 NT_JOBS=2) \
+		tests/run.sh $(e2e_part)
 
 # The agent and the aggregator from start to exit under sanitizers: probes, a verdict, and an exit
 # by SIGTERM without leaks. On an error or a leak a program exits with status 1.
@@ -140,7 +154,7 @@ live_scripts := $(addprefix tests/e2e/,verdicts/test_slow_rank_train.sh operatio
 check-live-san: ## some of the same with sanitized programs
 	$(Q)$(MAKE) --no-print-directory SAN=1 check-live
 check-live: all sim
-	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=600 tests/run.sh $(live_scripts)
+	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=600 NT_APART=1 tests/run.sh $(live_scripts)
 
 # ---- fuzz ----------------------------------------------------------------------------------------
 

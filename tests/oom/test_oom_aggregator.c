@@ -58,14 +58,14 @@ static void make_records(void)
 }
 
 static int take_records(struct nt_engine *engine, struct nt_ingest *ingest,
-			struct nt_offsets *places)
+			struct nt_offsets *offsets)
 {
 	for (size_t i = 0; i < RECORDS; i++) {
 		struct nt_message *message;
 		bool again;
 		int r;
 
-		r = nt_offsets_take(places, &record[i], &again);
+		r = nt_offsets_take(offsets, &record[i], &again);
 		if (r < 0)
 			return r;
 		r = nt_ingest_take(ingest, &record[i], 0, again, &message);
@@ -85,7 +85,7 @@ static int load_at_once(void *data, const struct nt_state_set *set)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *offsets = NULL;
 	int r;
 
 	(void)data;
@@ -93,10 +93,10 @@ static int load_at_once(void *data, const struct nt_state_set *set)
 	if (r >= 0)
 		r = nt_ingest_new(NULL, NULL, &ingest);
 	if (r >= 0)
-		r = nt_offsets_new(&places);
+		r = nt_offsets_new(&offsets);
 	if (r < 0)
 		return r;
-	return nt_state_take(set, engine, ingest, places);
+	return nt_state_take(set, engine, ingest, offsets);
 }
 
 static int run(void *data)
@@ -104,7 +104,7 @@ static int run(void *data)
 	const struct nt_engine_options options = nt_engine_options_default();
 	nt_auto(nt_engine) struct nt_engine *engine = NULL;
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
-	nt_auto(nt_offsets) struct nt_offsets *places = NULL;
+	nt_auto(nt_offsets) struct nt_offsets *offsets = NULL;
 	const struct nt_state_store states = {.save = load_at_once};
 	struct nt_snapshot *snapshot = NULL;
 	int r;
@@ -114,16 +114,16 @@ static int run(void *data)
 	if (r >= 0)
 		r = nt_ingest_new(NULL, NULL, &ingest);
 	if (r >= 0)
-		r = nt_offsets_new(&places);
+		r = nt_offsets_new(&offsets);
 	if (r >= 0)
-		r = take_records(engine, ingest, places);
+		r = take_records(engine, ingest, offsets);
 	if (r >= 0)
 		r = nt_snapshot_builder_build(
 			&(struct nt_snapshot_builder){.engine = &engine, .engines = 1}, &snapshot);
 	nt_snapshot_release(snapshot);
 	if (r < 0)
 		return r;
-	return nt_state_save(&states, 0, engine, ingest, places);
+	return nt_state_save(&states, 0, engine, ingest, offsets);
 }
 
 static void a_failed_allocation_is_an_error_and_no_more(void **state)

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
-#include "cli/readers/flight.h"
+#include "cli/flight/flight.h"
+#include "cli/input/sources.h"
 #include "cli/readers/input.h"
+#include "cli/readers/timelines.h"
 #include "cli/readers/trace.h"
 #include "cli/replay/replay.h"
 #include "cli/report/report.h"
@@ -45,6 +47,23 @@ static int read_flight(void *data)
 	return r ?: print(trace);
 }
 
+/* Ranks without a dump are candidates, and keys of pg_status are matched. */
+static int read_partial_flight(void *data)
+{
+	static const char *const paths[] = {"tests/data/flight/lock_gil_1st/_dump_8.gz",
+					    "tests/data/flight/lock_gil_1st/_dump_10.gz",
+					    "tests/data/flight/lock_gil_1st/_dump_11.gz",
+					    "tests/data/flight/lock_gil_1st/_dump_12.gz",
+					    "tests/data/flight/lock_gil_1st/_dump_13.gz",
+					    "tests/data/flight/lock_gil_1st/_dump_15.gz"};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_trace_error error = {0};
+	int r;
+
+	r = nt_trace_read_flight(paths, *(size_t *)data, &trace, &error);
+	return r ?: print(trace);
+}
+
 static int read_kineto(void *data)
 {
 	static const char *const paths[] = {"tests/fuzz/corpus/kineto/groups"};
@@ -67,6 +86,46 @@ static int read_pickle(void *data)
 	return nt_trace_read_flight(paths, 1, &trace, &error);
 }
 
+static int read_timelines(void *data)
+{
+	static const char *const paths[] = {"tests/fuzz/corpus/timelines/megatronapp",
+					    "tests/fuzz/corpus/timelines/vescale"};
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct nt_trace_error error = {0};
+	int r;
+
+	(void)data;
+	r = nt_trace_read_timelines(paths, 2, &trace, &error);
+	return r ?: print(trace);
+}
+
+/* A format that cannot be found out is unknown, and the file is left out. */
+static int find_files(void *data)
+{
+	nt_auto(nt_sources) struct nt_sources *sources = NULL;
+	struct nt_sources_choice choice = {0};
+	struct nt_trace_error error = {0};
+	int r;
+
+	(void)data;
+	r = nt_sources_new(&sources);
+	r = r ?: nt_sources_add(sources, "tests/fuzz/corpus/kineto", &error);
+	r = r ?: nt_sources_add(sources, "tests/data/flight", &error);
+	return r ?: nt_sources_choose(sources, NT_FORMAT_FLIGHT, &choice, &error);
+}
+
+static void timelines_under_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(read_timelines, NULL) > 10);
+}
+
+static void files_are_found_under_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep_lenient(find_files, NULL) > 20);
+}
+
 static void pickles_under_failed_allocations(void **state)
 {
 	(void)state;
@@ -75,8 +134,11 @@ static void pickles_under_failed_allocations(void **state)
 
 static void dumps_of_the_flight_recorder_under_failed_allocations(void **state)
 {
+	size_t given = 6;
+
 	(void)state;
 	assert_true(nt_oom_sweep(read_flight, NULL) > 20);
+	assert_true(nt_oom_sweep(read_partial_flight, &given) > 20);
 }
 
 static void profiler_traces_with_groups_under_failed_allocations(void **state)
@@ -91,6 +153,8 @@ int main(void)
 		cmocka_unit_test(pickles_under_failed_allocations),
 		cmocka_unit_test(dumps_of_the_flight_recorder_under_failed_allocations),
 		cmocka_unit_test(profiler_traces_with_groups_under_failed_allocations),
+		cmocka_unit_test(timelines_under_failed_allocations),
+		cmocka_unit_test(files_are_found_under_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,7 +251,7 @@ static inline void scene_long(struct scene *scene)
 {
 	static struct nt_culprit culprit;
 	static char name[201];
-	const struct nt_coverage reach = {.stepped = 8, .ranks = 4, .needed = 7};
+	const struct nt_coverage coverage = {.stepped = 8, .ranks = 4, .needed = 7};
 	struct nt_wire_incident *incident;
 
 	memset(name, 'n', sizeof(name) - 1);
@@ -263,7 +263,7 @@ static inline void scene_long(struct scene *scene)
 	incident->culprits = 1;
 	incident->summary = name;
 	incident->cause = name;
-	if (nt_judgement_add_job(scene->judgement, name, "another", &reach) < 0)
+	if (nt_judgement_add_job(scene->judgement, name, "another", &coverage) < 0)
 		abort();
 }
 

@@ -242,7 +242,7 @@ args=(
 	-nodefaults -no-user-config -display none -no-reboot
 	-machine q35 -accel "${VM_ACCEL:-tcg}" -cpu "${VM_CPU:-max,la57=off}"
 	-smp "$cpus" -m "$mem" -kernel "$cache/$kver/vmlinux" -initrd "$run/initrd"
-	-append "console=ttyS0 panic=-1 quiet mitigations=off rdinit=/init ${VM_APPEND:-}"
+	-append "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check rdinit=/init ${VM_APPEND:-}"
 	-serial "file:$run/console"
 	-virtfs "local,path=/,mount_tag=root,readonly=on,$share"
 	-virtfs "local,path=$run/share,mount_tag=run,$share"

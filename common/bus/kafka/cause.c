@@ -12,13 +12,13 @@ enum {
 	CODE_DIGITS = 8, /* of an error of OpenSSL */
 };
 
-struct row {
+struct cause_row {
 	rd_kafka_resp_err_t error;
 	enum nt_bus_cause cause;
 	int negative_errno;
 };
 
-static const struct row rows[] = {
+static const struct cause_row rows[] = {
 	{RD_KAFKA_RESP_ERR_NO_ERROR, NT_BUS_WELL, 0},
 	{RD_KAFKA_RESP_ERR__PARTITION_EOF, NT_BUS_WELL, 0},
 	{RD_KAFKA_RESP_ERR__TRANSPORT, NT_BUS_UNREACHABLE, -EHOSTUNREACH},
@@ -54,9 +54,9 @@ static const struct row rows[] = {
 	{RD_KAFKA_RESP_ERR__INVALID_ARG, NT_BUS_FAILED, -EINVAL},
 };
 
-static const struct row *find(rd_kafka_resp_err_t error)
+static const struct cause_row *find(rd_kafka_resp_err_t error)
 {
-	static const struct row other = {.cause = NT_BUS_FAILED, .negative_errno = -EIO};
+	static const struct cause_row other = {.cause = NT_BUS_FAILED, .negative_errno = -EIO};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].error == error)

@@ -11,7 +11,7 @@
 
 enum {
 	QUERY_MS = 3000,
-	ASK_TIMES = 10,
+	QUERY_TIMES = 10,
 	PAUSE_NS = 100000000,
 };
 
@@ -173,7 +173,7 @@ int nt_kafka_fetch_from_end(struct nt_kafka_reader *reader)
 				       RD_KAFKA_OFFSET_END);
 	/* A partition may have no leader, above all when it is new. */
 	r = request_ends(reader, ends);
-	for (int i = 1; i < ASK_TIMES && r < 0; i++) {
+	for (int i = 1; i < QUERY_TIMES && r < 0; i++) {
 		(void)nanosleep(&pause, NULL);
 		r = request_ends(reader, ends);
 	}

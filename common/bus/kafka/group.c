@@ -293,8 +293,8 @@ int nt_kafka_group_join(struct nt_kafka_reader *reader, struct nt_bus_error *err
 		{"topic.metadata.refresh.interval.ms", "5000"}, /* for new topics and partitions */
 		/*
 		 * max.poll.interval.ms stays at five minutes. A joining member waits that long too
-		 * if the coordinator stalls, and a shorter one would repeatedly evict members that
-		 * are loading the states of many shards.
+		 * if the coordinator stalls. A shorter one would repeatedly evict members that are
+		 * loading the states of many shards.
 		 */
 		{"session.timeout.ms", NULL, session_ms},
 		{"heartbeat.interval.ms", NULL, session_ms / HEARTBEATS},

@@ -30,8 +30,8 @@ struct nt_kafka_group {
 	rd_kafka_queue_t *queue;
 	unsigned int since_poll; /* records */
 	/*
-	 * A member that lost its connection may be taken for its own duplicate when it returns, and
-	 * is fenced permanently by the library: then it rejoins. A real duplicate is recognised
+	 * A member that lost its connection may be taken for its own duplicate when it returns. The
+	 * library then fences it permanently, and it rejoins. A real duplicate is recognised
 	 * because one of the two has had an assignment for long.
 	 */
 	uint64_t share_mono_ns; /* since when we have an assignment; 0: none */

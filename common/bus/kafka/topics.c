@@ -14,7 +14,7 @@
 #include "common/system/clock.h"
 
 enum {
-	ASK_MS = 500,
+	QUERY_MS = 500,
 	ASK_TIMES = 20,
 	PAUSE_NS = 200000000,
 	MADE_TIMES = 100,
@@ -36,7 +36,7 @@ struct admin {
 };
 
 /* A setting of a topic. */
-struct config {
+struct topic_config {
 	const char *name;
 	char value[VALUE_BYTES];
 	bool is_needed; /* needed by the programs; otherwise another value is the owner's choice */
@@ -123,7 +123,7 @@ static int request_metadata(struct admin *admin, struct nt_bus_error *error,
 	rd_kafka_resp_err_t result = RD_KAFKA_RESP_ERR__TRANSPORT;
 
 	for (int i = 0; i < ASK_TIMES; i++) {
-		result = rd_kafka_metadata(admin->rk, 0, NULL, ret_metadata, ASK_MS);
+		result = rd_kafka_metadata(admin->rk, 0, NULL, ret_metadata, QUERY_MS);
 		if (result == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return 0;
 		serve_errors(admin);
@@ -229,13 +229,13 @@ static int describe_topics(struct admin *admin, struct nt_kafka_topic_state stat
 
 /* ---- required settings ----------------------------------------------------------------------- */
 
-static void add(struct config configs[MAX_CONFIGS], size_t *count, bool is_needed, const char *name,
-		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void add(struct topic_config configs[MAX_CONFIGS], size_t *count, bool is_needed,
+		const char *name, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-static void add(struct config configs[MAX_CONFIGS], size_t *count, bool is_needed, const char *name,
-		const char *fmt, ...)
+static void add(struct topic_config configs[MAX_CONFIGS], size_t *count, bool is_needed,
+		const char *name, const char *fmt, ...)
 {
-	struct config *config = &configs[(*count)++];
+	struct topic_config *config = &configs[(*count)++];
 	va_list args;
 
 	config->name = name;
@@ -245,10 +245,10 @@ static void add(struct config configs[MAX_CONFIGS], size_t *count, bool is_neede
 	va_end(args);
 }
 
-static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_wish *wish,
-			   uint32_t replication, struct config configs[MAX_CONFIGS])
+static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_options *wanted,
+			   uint32_t replication, struct topic_config configs[MAX_CONFIGS])
 {
-	uint64_t retention_ns = wish->retention_ns ? wish->retention_ns : DEFAULT_RETENTION_NS;
+	uint64_t retention_ns = wanted->retention_ns ? wanted->retention_ns : DEFAULT_RETENTION_NS;
 	bool is_compacted = nt_topic_is_compacted(topic);
 	size_t count = 0;
 
@@ -260,9 +260,9 @@ static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_wis
 		add(configs, &count, false, "segment.bytes", "%d", 64 << 20);
 		add(configs, &count, false, "segment.ms", "%d", 3600 * 1000);
 	} else if (retention_ns == UINT64_MAX) {
-		add(configs, &count, wish->retention_ns, "retention.ms", "-1");
+		add(configs, &count, wanted->retention_ns, "retention.ms", "-1");
 	} else {
-		add(configs, &count, wish->retention_ns, "retention.ms", "%" PRIu64,
+		add(configs, &count, wanted->retention_ns, "retention.ms", "%" PRIu64,
 		    (uint64_t)(retention_ns / NT_MILLISECOND));
 	}
 	return count;
@@ -271,11 +271,11 @@ static size_t list_configs(enum nt_topic topic, const struct nt_kafka_topics_wis
 /* ---- creating -------------------------------------------------------------------------------- */
 
 static rd_kafka_NewTopic_t *plan(const struct admin *admin, struct nt_kafka_topic_state *state,
-				 const struct nt_kafka_topics_wish *wish)
+				 const struct nt_kafka_topics_options *wanted)
 {
-	uint32_t partitions = wish->partitions ? wish->partitions : NT_KAFKA_PARTITIONS;
-	uint32_t replication = wish->replication;
-	struct config configs[MAX_CONFIGS];
+	uint32_t partitions = wanted->partitions ? wanted->partitions : NT_KAFKA_PARTITIONS;
+	uint32_t replication = wanted->replication;
+	struct topic_config configs[MAX_CONFIGS];
 	rd_kafka_NewTopic_t *topic;
 	char text[ERROR_BYTES];
 	size_t count;
@@ -289,14 +289,14 @@ static rd_kafka_NewTopic_t *plan(const struct admin *admin, struct nt_kafka_topi
 		note(state, NT_KAFKA_TOPIC_FAILED, "%.300s", text);
 		return NULL;
 	}
-	count = list_configs(state->topic, wish, replication, configs);
+	count = list_configs(state->topic, wanted, replication, configs);
 	for (size_t i = 0; i < count; i++)
 		(void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
 	state->partitions = partitions;
 	state->replication = replication;
-	if (!nt_topic_is_compacted(state->topic) && wish->retention_ns != UINT64_MAX)
+	if (!nt_topic_is_compacted(state->topic) && wanted->retention_ns != UINT64_MAX)
 		state->retention_ms =
-			(wish->retention_ns ? wish->retention_ns : DEFAULT_RETENTION_NS) /
+			(wanted->retention_ns ? wanted->retention_ns : DEFAULT_RETENTION_NS) /
 			NT_MILLISECOND;
 	return topic;
 }
@@ -336,7 +336,7 @@ static void take_results(struct nt_kafka_topic_state states[NT_TOPIC_END], rd_ka
 	}
 }
 
-static int make_missing(struct admin *admin, const struct nt_kafka_topics_wish *wish,
+static int make_missing(struct admin *admin, const struct nt_kafka_topics_options *wanted,
 			struct nt_kafka_topic_state states[NT_TOPIC_END],
 			struct nt_bus_error *error)
 {
@@ -350,7 +350,7 @@ static int make_missing(struct admin *admin, const struct nt_kafka_topics_wish *
 		if (states[i].status != NT_KAFKA_TOPIC_MISSING)
 			continue;
 		states[i].notes = 0;
-		topics[count] = plan(admin, &states[i], wish);
+		topics[count] = plan(admin, &states[i], wanted);
 		count += topics[count] != NULL;
 	}
 	if (!count)
@@ -386,7 +386,7 @@ static const char *value_of(const rd_kafka_ConfigResource_t *resource, const cha
 	return NULL;
 }
 
-static bool is_enough(const struct config *config, const char *value)
+static bool is_enough(const struct topic_config *config, const char *value)
 {
 	uint64_t have, want;
 
@@ -397,12 +397,12 @@ static bool is_enough(const struct config *config, const char *value)
 	       have >= want;
 }
 
-static void compare_configs(const struct admin *admin, const struct nt_kafka_topics_wish *wish,
+static void compare_configs(const struct admin *admin, const struct nt_kafka_topics_options *wanted,
 			    const rd_kafka_ConfigResource_t *resource,
 			    struct nt_kafka_topic_state *state)
 {
-	struct config configs[MAX_CONFIGS];
-	size_t count = list_configs(state->topic, wish, state->replication, configs);
+	struct topic_config configs[MAX_CONFIGS];
+	size_t count = list_configs(state->topic, wanted, state->replication, configs);
 	const char *retention = value_of(resource, "retention.ms");
 
 	if (rd_kafka_ConfigResource_error(resource) != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -428,18 +428,18 @@ static void compare_configs(const struct admin *admin, const struct nt_kafka_top
 	}
 }
 
-static void compare_shape(const struct admin *admin, const struct nt_kafka_topics_wish *wish,
+static void compare_shape(const struct admin *admin, const struct nt_kafka_topics_options *wanted,
 			  struct nt_kafka_topic_state *state)
 {
-	if (wish->partitions && state->partitions != wish->partitions)
+	if (wanted->partitions && state->partitions != wanted->partitions)
 		note(state, NT_KAFKA_TOPIC_DIFFERS,
 		     "it has %u partitions, it should have %u: that cannot be changed while it is used, "
 		     "because keys would move; stop everything, delete it, and create it again",
-		     state->partitions, wish->partitions);
-	if (wish->replication && state->replication != wish->replication)
+		     state->partitions, wanted->partitions);
+	if (wanted->replication && state->replication != wanted->replication)
 		note(state, NT_KAFKA_TOPIC_DIFFERS,
 		     "it has %u replicas, it should have %u: kafka-reassign-partitions.sh moves them",
-		     state->replication, wish->replication);
+		     state->replication, wanted->replication);
 	else if (state->replication == 1 && admin->brokers >= 3)
 		note(state, NT_KAFKA_TOPIC_DIFFERS,
 		     "it has one replica on %u brokers, and stops with that broker: "
@@ -447,7 +447,7 @@ static void compare_shape(const struct admin *admin, const struct nt_kafka_topic
 		     admin->brokers);
 }
 
-static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *wish,
+static int compare_all(struct admin *admin, const struct nt_kafka_topics_options *wanted,
 		       struct nt_kafka_topic_state states[NT_TOPIC_END], struct nt_bus_error *error)
 {
 	rd_kafka_ConfigResource_t *described[NT_TOPIC_END];
@@ -474,8 +474,8 @@ static int compare_all(struct admin *admin, const struct nt_kafka_topics_wish *w
 
 		if (!state)
 			continue;
-		compare_shape(admin, wish, state);
-		compare_configs(admin, wish, resources[i], state);
+		compare_shape(admin, wanted, state);
+		compare_configs(admin, wanted, resources[i], state);
 	}
 	rd_kafka_event_destroy(event);
 	return 0;
@@ -508,38 +508,38 @@ static int wait_for_made(struct admin *admin,
 	return -ETIMEDOUT;
 }
 
-int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
-			   const struct nt_kafka_topics_wish *wish,
-			   struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
-			   struct nt_bus_error *error)
+static int check_topics(const char *url, const struct nt_bus_options *options,
+			const struct nt_kafka_topics_options *wanted, bool creates,
+			struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
+			struct nt_bus_error *error)
 {
 	struct admin admin;
 	int r = open_admin(&admin, url, options, error);
 
 	if (r == 0)
 		r = describe_topics(&admin, ret_states, error);
-	if (r == 0)
-		r = make_missing(&admin, wish, ret_states, error);
-	if (r == 0)
+	if (r == 0 && creates)
+		r = make_missing(&admin, wanted, ret_states, error);
+	if (r == 0 && creates)
 		r = wait_for_made(&admin, ret_states, error);
 	if (r == 0)
-		r = compare_all(&admin, wish, ret_states, error);
+		r = compare_all(&admin, wanted, ret_states, error);
 	close_admin(&admin);
 	return r;
 }
 
+int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
+			   const struct nt_kafka_topics_options *wanted,
+			   struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
+			   struct nt_bus_error *error)
+{
+	return check_topics(url, options, wanted, true, ret_states, error);
+}
+
 int nt_kafka_topics_check(const char *url, const struct nt_bus_options *options,
-			  const struct nt_kafka_topics_wish *wish,
+			  const struct nt_kafka_topics_options *wanted,
 			  struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
 			  struct nt_bus_error *error)
 {
-	struct admin admin;
-	int r = open_admin(&admin, url, options, error);
-
-	if (r == 0)
-		r = describe_topics(&admin, ret_states, error);
-	if (r == 0)
-		r = compare_all(&admin, wish, ret_states, error);
-	close_admin(&admin);
-	return r;
+	return check_topics(url, options, wanted, false, ret_states, error);
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 /* 0: when creating, the defaults; when checking, any value. */
-struct nt_kafka_topics_wish {
+struct nt_kafka_topics_options {
 	uint32_t partitions; /* default NT_KAFKA_PARTITIONS */
 	uint32_t replication; /* default NT_KAFKA_REPLICATION, or as many as there are brokers */
 	/* of topics that are not compacted; default a day; UINT64_MAX: forever */
@@ -49,12 +49,12 @@ struct nt_kafka_topic_state {
  * failure of the whole request is the result, and `error` describes it.
  */
 NT_MUST_CHECK int nt_kafka_topics_create(const char *url, const struct nt_bus_options *options,
-					 const struct nt_kafka_topics_wish *wish,
+					 const struct nt_kafka_topics_options *wanted,
 					 struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
 					 struct nt_bus_error *error);
-/* Compares with the wish and with the programs' needs. Changes nothing. */
+/* Compares with `wanted` and with the programs' needs. Changes nothing. */
 NT_MUST_CHECK int nt_kafka_topics_check(const char *url, const struct nt_bus_options *options,
-					const struct nt_kafka_topics_wish *wish,
+					const struct nt_kafka_topics_options *wanted,
 					struct nt_kafka_topic_state ret_states[NT_TOPIC_END],
 					struct nt_bus_error *error);
 

@@ -4,7 +4,7 @@
  * its key, and is itself removed an hour later, so that lagging readers still receive it.
  *
  * The closed segments are rewritten in groups, each under the name of its first segment. Every
- * record to be kept is in a segment at any instant: the new file replaces the first segment
+ * record to be kept is in a segment at any instant. The new file replaces the first segment
  * atomically, and the others are removed only then. Until they are, records are present twice,
  * under the same offsets, and readers skip the duplicates.
  */

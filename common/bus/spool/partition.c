@@ -20,7 +20,7 @@ enum {
 
 /*
  * Offsets skipped after a reboot. Data that had not reached the disk is lost, but readers may have
- * stored positions behind it: they must not find other records under offsets that they have read.
+ * stored positions behind it. They must not find other records under offsets that they have read.
  */
 #define BOOT_GAP (1ULL << 20)
 
@@ -261,8 +261,8 @@ int nt_spool_partition_add(struct nt_spool_partition *partition, const struct nt
 /* ---- recovery -------------------------------------------------------------------------------- */
 
 /*
- * Reads the newest segment to its last whole frame and truncates the rest: the torn end of a write
- * interrupted by kill -9, a full disk or a crash of the machine.
+ * Reads the newest segment to its last whole frame and truncates the rest. The rest is the torn end
+ * of a write interrupted by kill -9, a full disk or a crash.
  */
 static int recover_segment(struct nt_spool_partition *partition, uint64_t base)
 {

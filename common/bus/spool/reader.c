@@ -16,15 +16,15 @@ enum {
 	DRAIN_EVERY = 64, /* records, so that a long backlog does not block other work */
 };
 
-struct topic {
+struct read_topic {
 	bool is_wanted;
 	struct nt_spool_cursor *cursor[NT_SPOOL_MAX_PARTITIONS];
 };
 
-struct reader {
+struct spool_reader {
 	struct nt_bus_reader bus;
 	char *path;
-	struct topic topic[NT_TOPIC_END];
+	struct read_topic topic[NT_TOPIC_END];
 	struct nt_spool_watch watch;
 	uint64_t generation;
 	bool names_changed;
@@ -35,7 +35,7 @@ struct reader {
 
 static void close_reader(struct nt_bus_reader *bus)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		for (int j = 0; j < NT_SPOOL_MAX_PARTITIONS; j++) {
@@ -51,7 +51,7 @@ static void close_reader(struct nt_bus_reader *bus)
 }
 
 /* Created if missing; NULL: no memory. */
-static struct nt_spool_cursor *find_cursor(struct reader *reader, enum nt_topic topic,
+static struct nt_spool_cursor *find_cursor(struct spool_reader *reader, enum nt_topic topic,
 					   uint32_t partition)
 {
 	struct nt_spool_cursor *cursor = reader->topic[topic].cursor[partition];
@@ -68,7 +68,8 @@ static struct nt_spool_cursor *find_cursor(struct reader *reader, enum nt_topic 
 	return cursor;
 }
 
-static int look_at_partition(struct reader *reader, enum nt_topic topic, int topic_fd, uint32_t i)
+static int look_at_partition(struct spool_reader *reader, enum nt_topic topic, int topic_fd,
+			     uint32_t i)
 {
 	char name[NT_SPOOL_NAME_BYTES], path[PATH_MAX];
 	struct nt_spool_cursor *cursor;
@@ -89,7 +90,7 @@ static int look_at_partition(struct reader *reader, enum nt_topic topic, int top
 	return nt_spool_cursor_place(cursor, fd);
 }
 
-static int look_at_topic(struct reader *reader, enum nt_topic topic, int root)
+static int look_at_topic(struct spool_reader *reader, enum nt_topic topic, int root)
 {
 	char path[PATH_MAX];
 	nt_autoclose int fd = -1;
@@ -112,7 +113,7 @@ static int look_at_topic(struct reader *reader, enum nt_topic topic, int root)
  * Releases removed partitions. An open file in a removed directory would also keep the kernel from
  * reporting the removal of the directories above.
  */
-static void forget_missing(struct reader *reader)
+static void forget_missing(struct spool_reader *reader)
 {
 	for (int i = 0; i < NT_TOPIC_END; i++) {
 		for (int j = 0; j < NT_SPOOL_MAX_PARTITIONS; j++) {
@@ -127,7 +128,7 @@ static void forget_missing(struct reader *reader)
 }
 
 /* Every directory is watched before it is listed, so that nothing can appear in between. */
-static int look_at_all(struct reader *reader)
+static int look_at_all(struct spool_reader *reader)
 {
 	nt_autoclose int root = -1;
 	int r;
@@ -150,7 +151,7 @@ static int look_at_all(struct reader *reader)
 	return r;
 }
 
-static int look(struct reader *reader)
+static int look(struct spool_reader *reader)
 {
 	int r;
 
@@ -164,7 +165,7 @@ static int look(struct reader *reader)
 	return r;
 }
 
-static void drain(struct reader *reader)
+static void drain(struct spool_reader *reader)
 {
 	enum nt_spool_change change = nt_spool_watch_drain(&reader->watch);
 
@@ -177,7 +178,7 @@ static void drain(struct reader *reader)
 	reader->names_changed |= change == NT_SPOOL_NAMES;
 }
 
-static void release_head(struct reader *reader)
+static void release_head(struct spool_reader *reader)
 {
 	if (reader->head)
 		nt_spool_cursor_pass(reader->head);
@@ -185,7 +186,7 @@ static void release_head(struct reader *reader)
 }
 
 /* Selects the earliest of the partitions' next records: 1, or 0 if there is none. */
-static int choose(struct reader *reader, enum nt_topic *ret_topic)
+static int choose(struct spool_reader *reader, enum nt_topic *ret_topic)
 {
 	struct nt_spool_cursor *best = NULL;
 
@@ -213,7 +214,7 @@ static int choose(struct reader *reader, enum nt_topic *ret_topic)
 	return best != NULL;
 }
 
-static void describe(const struct reader *reader, enum nt_topic topic,
+static void describe(const struct spool_reader *reader, enum nt_topic topic,
 		     struct nt_bus_record *ret_record)
 {
 	const struct nt_spool_frame *frame = &reader->head->head;
@@ -231,7 +232,7 @@ static void describe(const struct reader *reader, enum nt_topic topic,
 }
 
 /* 0 when the time is up. */
-static int wait_for_change(struct reader *reader, int timeout_ms, uint64_t deadline_ns)
+static int wait_for_change(struct spool_reader *reader, int timeout_ms, uint64_t deadline_ns)
 {
 	uint64_t now_ns = nt_clock_mono_ns();
 	int left_ms = -1;
@@ -253,7 +254,7 @@ static int wait_for_change(struct reader *reader, int timeout_ms, uint64_t deadl
 
 static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_record *ret_record)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 	uint64_t deadline_ns = 0;
 	enum nt_topic topic;
 	int r;
@@ -303,7 +304,7 @@ static int next_record(struct nt_bus_reader *bus, int timeout_ms, struct nt_bus_
 
 static int seek(struct nt_bus_reader *bus, const struct nt_bus_position *position)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 	struct nt_spool_cursor *cursor;
 
 	if (!reader->topic[position->topic].is_wanted ||
@@ -317,7 +318,7 @@ static int seek(struct nt_bus_reader *bus, const struct nt_bus_position *positio
 	return 0;
 }
 
-static int seek_all(struct reader *reader, bool to_end)
+static int seek_all(struct spool_reader *reader, bool to_end)
 {
 	int r = look(reader);
 
@@ -336,7 +337,7 @@ static int seek_all(struct reader *reader, bool to_end)
 
 static int seek_time(struct nt_bus_reader *bus, uint64_t real_ns)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 
 	reader->from_real_ns = real_ns;
 	return seek_all(reader, false);
@@ -344,7 +345,7 @@ static int seek_time(struct nt_bus_reader *bus, uint64_t real_ns)
 
 static int seek_end(struct nt_bus_reader *bus)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 
 	reader->from_real_ns = 0;
 	return seek_all(reader, true);
@@ -353,7 +354,7 @@ static int seek_end(struct nt_bus_reader *bus)
 /* Const for the caller: the reader is logically unchanged. */
 static int reader_fd(const struct nt_bus_reader *bus)
 {
-	struct reader *reader = (struct reader *)bus;
+	struct spool_reader *reader = (struct spool_reader *)bus;
 
 	if (!reader->watch.is_open) {
 		nt_spool_watch_open(&reader->watch);
@@ -382,7 +383,7 @@ static void describe_damage(enum nt_topic topic, uint32_t partition,
 static size_t list_damage(const struct nt_bus_reader *bus, struct nt_bus_damage *ret_damage,
 			  size_t most)
 {
-	const struct reader *reader = (const struct reader *)bus;
+	const struct spool_reader *reader = (const struct spool_reader *)bus;
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < NT_TOPIC_END * NT_SPOOL_MAX_PARTITIONS; i++) {
@@ -411,7 +412,7 @@ static size_t list_damage(const struct nt_bus_reader *bus, struct nt_bus_damage 
 
 int nt_spool_reader_open(const char *dir, uint32_t topics, struct nt_bus_reader **ret_reader)
 {
-	struct reader *reader;
+	struct spool_reader *reader;
 	int r;
 
 	if (!*dir)

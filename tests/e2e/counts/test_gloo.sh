@@ -24,9 +24,9 @@ for subgroups in "" --subgroups; do
   seen 4
   quiet 6
   rank=$(draw 4)
-  fault "compute $rank 1.8"
+  fault "compute $rank 3"
   # It sleeps in place of computing: no device is busy and no CPU, so the host is what is slow.
-  expect 60 "a slow rank of the Gloo job" host "$rank"
+  expect 150 "a slow rank of the Gloo job" host "$rank"
   heal
   end_job || fail "the job failed"
   wait_until 20 "the ranks to end" ranks_have_ended || fail "$(cat "$work/ranks.json")"

@@ -24,16 +24,16 @@ counted() { # counted METRIC: of the aggregator
 
 stay_apart
 enrol=(--enrol-url "http://127.0.0.1:$port" --enrol-token-file "$work/agent.token")
-start_agent elsewhere --cgroup "$apart" "${enrol[@]}"
+start_agent elsewhere "${enrol[@]}"
 start_job train 4
-told() { grep -q "the token is of node 'here'" "$work/log/agent-elsewhere.log"; }
+told() { grep -q "the token belongs to node 'here'" "$work/log/agent-elsewhere.log"; }
 wait_until 30 "the agent to be refused" told || fail "an agent gets the key of another node"
 [ "$(counted messages_total)" = 0 ] || fail "messages without a key are taken"
 [ "$(counted 'records_refused_total{why="without-signature"}')" = 0 ] || fail "messages are sent that have to wait"
 stop_agent elsewhere
 grep -q 'bytes of messages are lost: no key was received' "$work/log/agent-elsewhere.log" || fail "a loss is silent"
 
-start_agent here --cgroup "$apart" "${enrol[@]}"
+start_agent here "${enrol[@]}"
 seen 4
 [ "$(counted 'enrol_reviews_total{result="granted"}')" -gt 0 ] || fail "no token was reviewed"
 [ "$(counted gaps_total)" = 0 ] || fail "messages are missing that had to wait"

@@ -53,7 +53,7 @@ losses() {
 
 stay_apart
 start_aggregator --bus "$bus"
-watch() { start_agent node-a --bus "$bus" --shelter "$work/shelter" --cgroup "$apart"; }
+watch() { start_agent node-a --bus "$bus" --shelter "$work/shelter"; }
 watch
 start_job train 4
 seen 4

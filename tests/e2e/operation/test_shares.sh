@@ -18,7 +18,7 @@ stay_apart
 front=$(free_port)
 bus=${NT_BUS:-spool:$work/spool}
 start_aggregator --bus "$bus" --resolve-after 10s
-start_agent here --bus "$bus" --shelter "$work/shelter" --cgroup "$apart" --listen "127.0.0.1:$front"
+start_agent here --bus "$bus" --shelter "$work/shelter" --listen "127.0.0.1:$front"
 
 cp "$sim/lib/libnccl.so.2" "$work/libnccl.so.2"
 chmod 755 "$work/libnccl.so.2"

@@ -25,14 +25,14 @@ grep -q "the key of node 'other', not of 'here'" "$work/log/refused.log" || fail
 [ "$status" -ne 0 ] || fail "an agent takes another node's key"
 
 stay_apart
-start_agent here --cgroup "$apart"
+start_agent here
 start_job train 4
 refused() { [ "$(counted 'records_refused_total{why="without-signature"}')" -gt 8 ]; }
 wait_until 30 "unsigned messages to be refused" refused || fail "nothing is refused: $(api /metrics | grep refused)"
 [ "$(api /api/v1/jobs | jq '.items | length')" = 0 ] || fail "a job of unsigned messages: $(api /api/v1/jobs)"
 stop_agent here
 
-start_agent here --cgroup "$apart" --message-key-file "$work/here.key"
+start_agent here --message-key-file "$work/here.key"
 seen 4
 [ "$(counted messages_verified_total)" -gt 0 ] || fail "no message was verified"
 [ "$(counted 'records_refused_total{why="wrong-signature"}')" = 0 ] || fail "a signature is wrong"

@@ -14,7 +14,7 @@ cp -r "$sim" "$work/job"
 rm -rf "$work/job/obj"
 start_aggregator --resolve-after 10s
 stay_apart
-start_agent here --cgroup "$apart"
+start_agent here
 
 number=$(free_port)
 declare -A launcher=()

@@ -66,7 +66,7 @@ chmod 755 "$sim/launch"
 
 start_aggregator --resolve-after 10s
 stay_apart
-start_agent here --cgroup "$apart"
+start_agent here
 umask 0 # the job's directories are for the job to write; what the spool makes has its own modes
 start_job train 4
 umask 022

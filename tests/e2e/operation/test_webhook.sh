@@ -18,7 +18,7 @@ has_message() { [ "$(messages "$1")" -ge 1 ]; }
 
 start_aggregator --webhook-url-file "$work/url"
 stay_apart # other jobs of the machine send messages of their own
-start_agent here --cgroup "$apart"
+start_agent here
 start_job train 8
 seen 8
 quiet 5

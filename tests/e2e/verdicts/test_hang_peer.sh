@@ -9,7 +9,8 @@ set -euo pipefail
 setup
 start_aggregator --resolve-after 10s
 start_agent here
-start_job halo 4
+# Steps long enough for the budget of the probes: of calls seen in slices a hang has no culprit.
+start_job halo 4 --compute-ms 20
 seen 4
 quiet 6
 rank=$(draw 4)

@@ -3,9 +3,11 @@
  * Plays every case on every layout with several seeds, and prints how often the right one was named:
  * plain counts, never adjusted. With --large the layouts are those of 512 to 16,384 ranks, each case
  * with one kind of hosts in turn: hours instead of minutes. With --wrong it prints the command that
- * plays each run that went wrong.
+ * plays each run that went wrong. With --list it prints every run and what was said, and no table.
+ * With --one-in N it plays one run of N, of each case and each layout.
  *
  *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--large] [--wrong]
+ *		 [--list] [--one-in N]
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,6 +18,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/parse_number.h"
+#include "tests/sim/cluster/case.h"
 #include "tests/sim/cluster/cluster.h"
 #include "tests/sim/cluster/command.h"
 #include "tests/sim/cluster/parallelism.h"
@@ -24,111 +27,9 @@
 #include "tests/sim/cluster/truth/truth.h"
 
 enum {
-	LONG_STEPS = 150, /* until a hang is one */
-	FROM = 30,
 	MAX_SECONDS = 4096,
-};
-
-/* R, N, M and S in a fault stand for a rank, a node, another node and a stage drawn by the seed. */
-struct kind {
-	const char *name;
-	const char *fault[2];
-	double spread, hiccups;
-	uint32_t steps; /* 0: the usual */
-	struct cl_weather weather;
-	bool needs_nodes, needs_stages;
-	/* Times by peer, in a pipeline or a ring of blocking hosts; counters of ports. */
-	bool peers, counters;
-};
-
-static const struct kind kinds[] = {
-	{"healthy", {NULL}},
-	{"healthy, hiccups", {NULL}, .hiccups = 0.01},
-	{"healthy, ranks differ", {NULL}, .spread = 0.02},
-	{"rank x1.05", {"compute R 1.05 from 30"}},
-	{"rank x1.1", {"compute R 1.1 from 30"}},
-	{"rank x1.3", {"compute R 1.3 from 30"}},
-	{"rank x2", {"compute R 2 from 30"}},
-	{"rank x1.3, a ramp", {"compute R 1.3 from 30 ramp 20"}, .steps = 90},
-	{"rank x1.05, a ramp", {"compute R 1.05 from 30 ramp 20"}, .steps = 90},
-	{"rank x1.05 from the start", {"compute R 1.05 from 0"}},
-	{"rank x1.1 from the start", {"compute R 1.1 from 0"}},
-	{"rank x1.3 from the start", {"compute R 1.3 from 0"}},
-	{"rank x2 from the start", {"compute R 2 from 0"}},
-	{"rank x1.3, 3 of 5", {"compute R 1.3 from 30 on 3 of 5"}, .steps = 90},
-	{"rank x1.3 that ends", {"compute R 1.3 from 30 until 60"}, .steps = 240},
-	{"two ranks", {"compute R 1.1 from 30", "loader R 0.1 from 40"}, .steps = 90},
-	{"node x1.3", {"compute-node N 1.3 from 30"}, .needs_nodes = true},
-	{"node x1.3 from the start", {"compute-node N 1.3 from 0"}, .needs_nodes = true},
-	{"half x1.3", {"compute-half 0 1.3 from 30"}},
-	{"half x1.3 from the start", {"compute-half 0 1.3 from 0"}},
-	{"batch x2", {"batch 0 2 from 30"}, .steps = 120},
-	{"batch x1.1", {"batch 0 1.1 from 30"}, .steps = 160},
-	{"batch x1.1 that ends", {"batch 0 1.1 from 30 until 160"}, .steps = 300},
-	{"late stage x1.3", {"stage S 1.3 from 0"}, .needs_stages = true},
-	{"uneven x1.3", {"uneven 0 1.3 from 0"}, .steps = 120},
-	{"loader", {"loader R 0.1 from 30"}},
-	{"loader that ends", {"loader R 0.1 from 30 until 60"}, .steps = 240},
-	{"contention", {"contention N 0.1 from 30"}, .needs_nodes = true},
-	{"gc", {"gc R 0.1 from 30"}, .steps = 90},
-	{"gc on all", {"gc-all 0 0.1 from 30"}, .steps = 120},
-	{"checkpoint of all", {"checkpoint-all 0 60 from 30"}},
-	{"checkpoint of one", {"checkpoint 0 60 from 30"}},
-	{"nic x5", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90},
-	{"nic x2", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90},
-	{"path x5", {"path N,M 5 from 30"}, .needs_nodes = true, .steps = 90},
-	{"nic x5, by peer", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},
-	{"nic x2, by peer", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},
-	{"path x5, by peer",
-	 {"path N,M 5 from 30"},
-	 .needs_nodes = true,
-	 .steps = 90,
-	 .peers = true},
-	{"nic x5, counters",
-	 {"nic N 5 from 30"},
-	 .needs_nodes = true,
-	 .steps = 90,
-	 .counters = true},
-	{"nic x2, counters",
-	 {"nic N 2 from 30"},
-	 .needs_nodes = true,
-	 .steps = 90,
-	 .counters = true},
-	{"path x5, counters",
-	 {"path N,M 5 from 30"},
-	 .needs_nodes = true,
-	 .steps = 90,
-	 .counters = true},
-	{"nic x5 that ends, by peer",
-	 {"nic N 5 from 30 until 60"},
-	 .needs_nodes = true,
-	 .steps = 240,
-	 .peers = true},
-	{"healthy, by peer", {NULL}, .peers = true},
-	{"rank x1.3, by peer", {"compute R 1.3 from 30"}, .peers = true},
-	{"loader, by peer", {"loader R 0.1 from 30"}, .peers = true},
-	{"healthy, counters turn", {"counters N 5000 from 30"}, .counters = true},
-	{"rank x1.3, counters turn",
-	 {"compute R 1.3 from 30", "counters N 5000 from 60"},
-	 .steps = 90,
-	 .counters = true},
-	{"exit", {"exit R 1 from 30"}, .steps = LONG_STEPS},
-	{"laggard", {"laggard R 1 from 30"}, .steps = LONG_STEPS},
-	{"mismatch", {"mismatch R 1 from 30"}, .steps = LONG_STEPS},
-	{"network hang", {"network-hang 0 1 from 30"}, .steps = LONG_STEPS},
-	{"agent dies", {"agent-dies N 1 from 30"}, .needs_nodes = true},
-	{"agent restarts, then x1.3",
-	 {"agent-restarts N 1 from 20", "compute R 1.3 from 50"},
-	 .steps = 100},
-	{"bad weather, healthy",
-	 {NULL},
-	 .weather = {.lost = 0.01, .doubled = 0.01, .late = 0.05, .late_s = 2}},
-	{"bad weather, rank x1.3",
-	 {"compute R 1.3 from 30"},
-	 .weather = {.lost = 0.01, .doubled = 0.01, .late = 0.05, .late_s = 2}},
-	{"clocks 5 ms apart, rank x1.3",
-	 {"compute R 1.3 from 30"},
-	 .weather = {.clock_offset_s = 0.005, .clock_drift = 1e-5}},
+	EVALUATION = 4, /* steps of it */
+	EQUAL_BUCKETS = 12,
 };
 
 static const struct layout {
@@ -156,13 +57,13 @@ static const struct layout {
 	{"tp8-pp4-dp512", 8, 512, 4, 1, 4, .is_large = true, .layers = 2},
 };
 
-/* What is told of GPU hours is right within this. */
+/* Largest relative error of GPU hours, and of the slowdown, that counts as right. */
 static const double close_enough = 0.05;
 
 struct options {
-	uint64_t first, last;
+	uint64_t first, last, one_in;
 	const char *kind, *layout, *mode;
-	bool large, wrong;
+	bool large, wrong, list;
 };
 
 struct sums {
@@ -172,6 +73,7 @@ struct sums {
 	size_t seconds, costs;
 	uint32_t priced, close,
 		unpriced; /* runs whose GPU hours were told, were so rightly; were not */
+	uint32_t slowed, slowed_close; /* the same for the slowdown */
 };
 
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -210,7 +112,7 @@ static int draw_fault(struct cl_scenario *s, const char *text, uint64_t *random)
 	return cl_fault_parse(filled, &s->fault[s->faults++], &why);
 }
 
-static int make_scenario(const struct kind *kind, const struct layout *layout, enum cl_mode mode,
+static int make_scenario(const struct cl_case *kind, const struct layout *layout, enum cl_mode mode,
 			 uint64_t seed, struct cl_scenario *ret_scenario)
 {
 	struct cl_scenario s = cl_scenario_default();
@@ -230,6 +132,13 @@ static int make_scenario(const struct kind *kind, const struct layout *layout, e
 	s.aligned_end = seed / 2 % 2 == 0;
 	s.spread = kind->spread;
 	s.hiccups = kind->hiccups;
+	s.structure = kind->structure;
+	s.evaluate_every = kind->evaluate_every;
+	s.evaluation = kind->evaluate_every ? EVALUATION : 0;
+	if (kind->equal_buckets) {
+		s.buckets = EQUAL_BUCKETS;
+		s.aligned_end = false;
+	}
 	s.weather = kind->weather;
 	s.weather.intervals_lost = mode == CL_PLUGIN ? kind->weather.lost / 10 : 0;
 	/* Neighbours of a group are on other nodes, as they are where nodes are many. */
@@ -245,10 +154,12 @@ static int make_scenario(const struct kind *kind, const struct layout *layout, e
 	return r;
 }
 
-static bool fits(const struct kind *kind, const struct layout *layout)
+static bool fits(const struct cl_case *kind, const struct layout *layout)
 {
 	/* Who sends to whom is to be seen. */
 	if (kind->peers && layout->pp < 2 && (layout->sharded || layout->dp < 2))
+		return false;
+	if (kind->structure.prefetch && !layout->sharded)
 		return false;
 	if (kind->needs_stages && layout->pp < 2)
 		return false;
@@ -272,6 +183,8 @@ static void add(struct sums *sums, const struct cl_score *score)
 	sums->score.needless += score->needless;
 	if (score->seconds >= 0 && sums->seconds < MAX_SECONDS)
 		sums->second[sums->seconds++] = score->seconds;
+	sums->slowed += score->slowdown >= 0;
+	sums->slowed_close += is_close(score->slowdown);
 	if (isnan(score->cost)) {
 		sums->unpriced++;
 	} else if (score->cost >= 0) {
@@ -298,14 +211,22 @@ static int run_one(const struct options *opt, const struct cl_scenario *s,
 	add(&sums[tier], &score);
 	add(&all[tier], &score);
 	add(&all[NT_TIER_END], &score);
-	if (!opt->wrong ||
-	    (score.found == score.wanted && score.classed == score.wanted && !score.wrong &&
-	     !score.needless && (!(score.cost >= 0) || is_close(score.cost))))
+	if (opt->list)
+		(void)printf("run wanted %u found %u class %u wrong %u needless %u seconds %.1f "
+			     "cost %.3f:\n",
+			     score.wanted, score.found, score.classed, score.wrong, score.needless,
+			     score.seconds, score.cost);
+	else if (!opt->wrong ||
+		 (score.found == score.wanted && score.classed == score.wanted && !score.wrong &&
+		  !score.needless && (!(score.cost >= 0) || is_close(score.cost)) &&
+		  (score.slowdown < 0 || is_close(score.slowdown))))
 		return 0;
 	(void)printf("    ");
 	cl_command_print(s);
 	if (score.cost >= 0)
 		(void)printf("      GPU hours told / lost: %.3f\n", score.cost);
+	if (score.slowdown >= 0)
+		(void)printf("      slowdown told / true: %.3f\n", score.slowdown);
 	for (size_t i = 0; i < judgement->incidents; i++)
 		(void)printf("      said: %s\n", judgement->judged[i].incident.summary);
 	if (!judgement->incidents)
@@ -347,14 +268,17 @@ static bool is_chosen(const char *wanted, const char *name)
 }
 
 /* One kind of hosts for each run of a large layout, the next one for the next seed. */
-static bool is_its_turn(const struct kind *kind, size_t layout, enum cl_mode mode, uint64_t seed)
+static bool is_its_turn(const struct options *opt, const struct cl_case *kind, size_t layout,
+			enum cl_mode mode, uint64_t seed)
 {
-	const size_t turn = (size_t)(kind - kinds) + layout + seed;
+	const size_t turn = (size_t)(kind - cl_case_get(0)) + layout + seed;
 
+	if ((turn + (size_t)mode) % opt->one_in)
+		return false;
 	return !layouts[layout].is_large || kind->peers || turn % CL_MODE_END == (size_t)mode;
 }
 
-static int run_kind(const struct options *opt, const struct kind *kind, enum cl_mode mode,
+static int run_kind(const struct options *opt, const struct cl_case *kind, enum cl_mode mode,
 		    struct sums *all)
 {
 	struct sums *sums = calloc(NT_TIER_END, sizeof(*sums));
@@ -372,14 +296,14 @@ static int run_kind(const struct options *opt, const struct kind *kind, enum cl_
 		for (uint64_t seed = opt->first; seed <= opt->last && r == 0; seed++) {
 			struct cl_scenario s;
 
-			if (!is_its_turn(kind, i, mode, seed))
+			if (!is_its_turn(opt, kind, i, mode, seed))
 				continue;
 			r = make_scenario(kind, &layouts[i], mode, seed, &s);
 			r = r ?: run_one(opt, &s, sums, all);
 		}
 	}
 	for (int i = 0; i < NT_TIER_END && r == 0; i++) {
-		if (sums[i].runs)
+		if (sums[i].runs && !opt->list)
 			print_sums(kind->name, cl_mode_name(mode), nt_tier_name((enum nt_tier)i),
 				   &sums[i]);
 	}
@@ -398,7 +322,9 @@ static void print_rates(const char *tier, const struct sums *sums)
 	cl_rate_print(", class ", s->classed, s->found);
 	cl_rate_print(", runs without a flaw ", sums->runs - sums->bad_runs, sums->runs);
 	cl_rate_print(", GPU hours within 5 % ", sums->close, sums->priced);
-	(void)printf(" of %u, null in %u\n", sums->priced, sums->unpriced);
+	(void)printf(" of %u, null in %u", sums->priced, sums->unpriced);
+	cl_rate_print(", slowdown within 5 % ", sums->slowed_close, sums->slowed);
+	(void)printf(" of %u\n", sums->slowed);
 }
 
 static int run_all(const struct options *opt)
@@ -406,14 +332,16 @@ static int run_all(const struct options *opt)
 	struct sums *all = calloc(NT_TIER_END + 1, sizeof(*all)); /* by tier, and of all */
 	int r = all ? 0 : -ENOMEM;
 
-	(void)printf("%-28s %-10s %-4s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case", "hosts",
-		     "tier", "runs", "wanted", "found", "class", "accused", "wrong", "needless",
-		     "median", "most s", "GPU hours told / lost,  runs within  null");
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	if (!opt->list)
+		(void)printf("%-28s %-10s %-4s %5s %7s %6s %6s %8s %6s %8s %7s %7s  %s\n", "case",
+			     "hosts", "tier", "runs", "wanted", "found", "class", "accused",
+			     "wrong", "needless", "median", "most s",
+			     "GPU hours told / lost,  runs within  null");
+	for (size_t i = 0; i < cl_case_count(); i++) {
 		for (int j = 0; j < CL_MODE_END && r == 0; j++) {
-			if (is_chosen(opt->kind, kinds[i].name) &&
+			if (is_chosen(opt->kind, cl_case_get(i)->name) &&
 			    is_chosen(opt->mode, cl_mode_name((enum cl_mode)j)))
-				r = run_kind(opt, &kinds[i], (enum cl_mode)j, all);
+				r = run_kind(opt, cl_case_get(i), (enum cl_mode)j, all);
 		}
 	}
 	for (int i = 0; i <= NT_TIER_END && r == 0; i++) {
@@ -443,8 +371,9 @@ static int take_seeds(const char *text, struct options *opt)
 
 static int usage(FILE *out, int code)
 {
-	(void)fprintf(out, "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
-			   "                [--mode NAME] [--large] [--wrong]\n");
+	(void)fprintf(out,
+		      "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
+		      "                [--mode NAME] [--large] [--wrong] [--list] [--one-in N]\n");
 	return code;
 }
 
@@ -457,10 +386,12 @@ int main(int argc, char **argv)
 		{"mode", required_argument, NULL, 'm'},
 		{"large", no_argument, NULL, 'L'},
 		{"wrong", no_argument, NULL, 'w'},
+		{"list", no_argument, NULL, 'i'},
+		{"one-in", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct options opt = {.first = 1, .last = 4};
+	struct options opt = {.first = 1, .last = 4, .one_in = 1};
 	int key, r;
 
 	while ((key = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -483,6 +414,13 @@ int main(int argc, char **argv)
 			break;
 		case 'w':
 			opt.wrong = true;
+			break;
+		case 'i':
+			opt.list = true;
+			break;
+		case 'o':
+			if (nt_parse_u64(optarg, strlen(optarg), 1, 1000, &opt.one_in) < 0)
+				return usage(stderr, 2);
 			break;
 		case 'h':
 			return usage(stdout, 0);

@@ -190,7 +190,7 @@ int cl_run(const struct cl_scenario *scenario, struct nt_bus *bus, struct nt_jud
 		run.outcome.messages = counters->messages;
 		run.outcome.refused =
 			counters->undecodable + counters->impossible + counters->unknown;
-		run.outcome.missing = counters->sequence.gaps - counters->sequence.filled;
+		run.outcome.missing = counters->dedup.gaps - counters->dedup.filled;
 		run.outcome.start_ns = (int64_t)CL_EPOCH_NS;
 		run.outcome.end_ns = (int64_t)CL_EPOCH_NS + run.now_ns;
 		*ret_outcome = run.outcome;

@@ -27,8 +27,30 @@ static void print_fault(const struct cl_fault *f)
 	if (f->ramp)
 		(void)printf(" ramp %u", f->ramp);
 	if (f->of)
-		(void)printf(" on %u of %u", f->on, f->of);
+		(void)printf(" on %u of %u%s", f->on, f->of, f->random ? " at random" : "");
 	(void)printf("'");
+}
+
+static void print_structure(const struct cl_structure *t)
+{
+	if (t->prefetch)
+		(void)printf(" --prefetch");
+	if (t->ahead)
+		(void)printf(" --ahead %u", t->ahead);
+	if (t->save_every) {
+		(void)printf(" --save-every %u", t->save_every);
+		print_number(" --save ", t->save_s);
+	}
+	if (t->shares > 0)
+		print_number(" --shares ", t->shares);
+	if (t->warmup)
+		(void)printf(" --warmup %u", t->warmup);
+	if (t->phase) {
+		(void)printf(" --phase %u", t->phase);
+		print_number(" --phase-factor ", t->phase_factor);
+	}
+	if (t->fleet > 0)
+		print_number(" --fleet ", t->fleet);
 }
 
 void cl_command_print(const struct cl_scenario *scenario)
@@ -66,6 +88,7 @@ void cl_command_print(const struct cl_scenario *scenario)
 		print_number(" --bare ", s->bare);
 	if (s->start_s > 0)
 		print_number(" --start ", s->start_s);
+	print_structure(&s->structure);
 	for (size_t i = 0; i < s->faults; i++)
 		print_fault(&s->fault[i]);
 	(void)printf("\n");

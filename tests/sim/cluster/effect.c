@@ -1,6 +1,58 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/effect.h"
 
+#include <math.h>
+
+#include "common/base/hash.h"
+#include "tests/sim/cluster/chance.h"
+
+/* Of this number in this step alone: the same with and without the faults. */
+static uint64_t random_of(const struct cl_scenario *s, uint32_t number, uint32_t step,
+			  uint64_t what)
+{
+	return nt_hash_mix(nt_hash_u64(nt_hash_mix(s->seed + what), (uint64_t)step << 32 | number));
+}
+
+double cl_effect_of_nature(const struct cl_scenario *s, uint32_t rank)
+{
+	static const double tail = 0.05, slowest = 0.08, most = 1.09;
+	uint64_t random = random_of(s, rank, 0, 0xf1ee7);
+	double factor = 1;
+
+	if (s->structure.fleet > 0) {
+		factor = exp(s->structure.fleet * cl_gauss(&random));
+		if (cl_chance(&random) < tail)
+			factor *= 1 + slowest * cl_chance(&random);
+	}
+	return fmin(factor, most); /* beyond that it is a fault */
+}
+
+int64_t cl_effect_of_saving_ns(const struct cl_scenario *s, uint32_t rank, uint32_t step)
+{
+	uint64_t random = random_of(s, rank, step, 0x5afe);
+
+	return (int64_t)(s->structure.save_s * 1e9 * (0.9 + 0.2 * cl_chance(&random)));
+}
+
+/* What is longer in the step without a fault. */
+static double effect_of_structure(const struct cl_scenario *s, uint32_t rank, uint32_t step)
+{
+	const struct cl_structure *t = &s->structure;
+	double factor = t->phase && step >= t->phase ? t->phase_factor : 1;
+
+	if (t->shares > 0) {
+		uint64_t random = random_of(s, cl_replica_of(s, rank), step, 0x5ea);
+
+		factor *= exp(t->shares * cl_gauss(&random));
+	}
+	if (step < t->warmup) {
+		uint64_t random = random_of(s, rank, step, 0x3a12);
+
+		factor *= 1 + 2 * cl_chance(&random) * (t->warmup - step) / t->warmup;
+	}
+	return factor;
+}
+
 bool cl_effect_hits(const struct cl_scenario *s, const struct cl_fault *fault, uint32_t rank,
 		    uint32_t step)
 {
@@ -26,7 +78,7 @@ bool cl_effect_hits(const struct cl_scenario *s, const struct cl_fault *fault, u
 
 double cl_effect_on_work(const struct cl_scenario *s, uint32_t rank, uint32_t step)
 {
-	double factor = 1;
+	double factor = effect_of_structure(s, rank, step);
 
 	for (size_t i = 0; i < s->faults; i++) {
 		const struct cl_fault *f = &s->fault[i];

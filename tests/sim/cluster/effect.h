@@ -14,6 +14,10 @@ bool cl_effect_hits(const struct cl_scenario *scenario, const struct cl_fault *f
 		    uint32_t step);
 /* How many times as long as usual the rank's kernels take. */
 double cl_effect_on_work(const struct cl_scenario *scenario, uint32_t rank, uint32_t step);
+/* The same of the rank by nature. */
+double cl_effect_of_nature(const struct cl_scenario *scenario, uint32_t rank);
+/* How long the rank writes at a checkpoint before the step. */
+int64_t cl_effect_of_saving_ns(const struct cl_scenario *scenario, uint32_t rank, uint32_t step);
 /* And what the group transfers: a ring is as fast as its slowest edge. */
 double cl_effect_on_transfer(const struct cl_scenario *scenario, const struct cl_group *group,
 			     uint32_t step);

@@ -39,6 +39,14 @@ static const struct {
 	{"resize", offsetof(struct cl_scenario, resize), true},
 	{"dp-before", offsetof(struct cl_scenario, dp_before), true},
 	{"dp-after", offsetof(struct cl_scenario, dp_after), true},
+	{"ahead", offsetof(struct cl_scenario, structure.ahead), true},
+	{"save-every", offsetof(struct cl_scenario, structure.save_every), true},
+	{"save", offsetof(struct cl_scenario, structure.save_s), false},
+	{"shares", offsetof(struct cl_scenario, structure.shares), false},
+	{"warmup", offsetof(struct cl_scenario, structure.warmup), true},
+	{"phase", offsetof(struct cl_scenario, structure.phase), true},
+	{"phase-factor", offsetof(struct cl_scenario, structure.phase_factor), false},
+	{"fleet", offsetof(struct cl_scenario, structure.fleet), false},
 	{"bare", offsetof(struct cl_scenario, bare), false},
 	{"start", offsetof(struct cl_scenario, start_s), false},
 	{"steps", offsetof(struct cl_scenario, steps), true},
@@ -68,6 +76,7 @@ static int usage(FILE *out, int code)
 	(void)fprintf(
 		out,
 		"usage: cluster [--tp N] [--dp N] [--pp N] [--ep N] [--sharded] [--free-end]\n"
+		"  --prefetch      weights are gathered beside the kernels before\n"
 		"  --rendezvous    a blocking send lasts until it is received\n"
 		"  --ring          gradients go around by blocking send-receives\n"
 		"  --counters      ports count what is sent again\n"
@@ -112,7 +121,7 @@ static int take_fault(struct cl_scenario *scenario, const char *text)
 static int parse(int argc, char **argv, struct options *opt)
 {
 	enum {
-		FLAGS = 11,
+		FLAGS = 12,
 	};
 	struct option known[NUMBERS + FLAGS + 1] = {
 		{"sharded", no_argument, NULL, 's'},    {"free-end", no_argument, NULL, 'e'},
@@ -120,7 +129,7 @@ static int parse(int argc, char **argv, struct options *opt)
 		{"seed", required_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'},
 		{"out", required_argument, NULL, 'o'},  {"help", no_argument, NULL, 'h'},
 		{"rendezvous", no_argument, NULL, 'v'}, {"ring", no_argument, NULL, 'i'},
-		{"counters", no_argument, NULL, 'c'},
+		{"counters", no_argument, NULL, 'c'},   {"prefetch", no_argument, NULL, 'p'},
 	};
 	int key, r = 0;
 
@@ -140,6 +149,9 @@ static int parse(int argc, char **argv, struct options *opt)
 			break;
 		case 'i':
 			opt->scenario.ring = true;
+			break;
+		case 'p':
+			opt->scenario.structure.prefetch = true;
 			break;
 		case 'c':
 			opt->scenario.counters = true;

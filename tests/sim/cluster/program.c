@@ -92,7 +92,28 @@ static uint32_t layer_calls(const struct cl_scenario *s)
 	return each ? 2 * each * s->layers * s->microbatches : 1;
 }
 
-static void layer(struct builder *b, bool backward)
+static bool prefetches(const struct cl_scenario *s)
+{
+	return s->structure.prefetch && s->dp > 1 && s->mode != CL_BLOCKING;
+}
+
+/* Weights are there before the kernels, and the next ones are on their way beside them. */
+static void gather(struct builder *b, uint32_t index, int64_t ns)
+{
+	const struct cl_scenario *s = b->s;
+
+	if (!prefetches(s)) {
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, false);
+		return;
+	}
+	if (index == 0)
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, true);
+	add(b, (struct cl_act){.kind = CL_JOIN, .gathered = true});
+	if (index + 1 < s->layers)
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, true);
+}
+
+static void layer(struct builder *b, uint32_t index, bool backward)
 {
 	const struct cl_scenario *s = b->s;
 	int64_t ns = share(b, TRANSFER_SHARE / 2, layer_calls(s));
@@ -100,7 +121,7 @@ static void layer(struct builder *b, bool backward)
 	double part = compute_share(s) * (backward ? 2 : 1) / 3;
 
 	if (s->sharded && s->dp > 1)
-		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, false);
+		gather(b, index, ns);
 	add(b,
 	    (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, part, s->layers * s->microbatches)});
 	if (s->tp > 1)
@@ -108,7 +129,7 @@ static void layer(struct builder *b, bool backward)
 	if (s->ep > 1)
 		collective(b, CL_EXPERT, NT_OP_ALL_TO_ALL, LAYER_ELEMENTS / 2, ns, false);
 	if (backward && s->sharded && s->dp > 1)
-		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, LAYER_ELEMENTS, ns, false);
+		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, LAYER_ELEMENTS, ns, prefetches(s));
 }
 
 /*
@@ -131,17 +152,21 @@ static uint32_t full_buckets(const struct cl_scenario *s, uint32_t layers)
 	return s->mode == CL_PLUGIN ? layers * s->buckets / s->layers : 0;
 }
 
-static void build(struct builder *b)
+static void build(struct builder *b, enum cl_step_kind kind)
 {
 	const struct cl_scenario *s = b->s;
+	const bool joins = s->mode == CL_PLUGIN || kind == CL_STEP_AHEAD || prefetches(s);
 	uint32_t reduced = 0;
+
+	if (kind == CL_STEP_SAVED)
+		collective(b, CL_WORLD, NT_OP_ALL_REDUCE, 1, LOSS_NS, false);
 
 	add(b, (struct cl_act){.kind = CL_HOST, .ns = share(b, HOST_SHARE, 1)});
 	for (int backward = 0; backward < 2; backward++) {
 		for (uint32_t m = 0; m < s->microbatches; m++) {
 			pass(b, CL_RECV, !backward);
 			for (uint32_t l = 0; l < s->layers; l++) {
-				layer(b, backward);
+				layer(b, l, backward);
 				if (!backward || m + 1 < s->microbatches)
 					continue;
 				reduce(b, full_buckets(s, l + 1) - reduced);
@@ -153,14 +178,14 @@ static void build(struct builder *b)
 	if (s->mode == CL_LOCAL_SYNC)
 		add(b, (struct cl_act){.kind = CL_SYNC_LOCAL});
 	reduce(b, s->buckets - reduced);
-	if (s->mode == CL_PLUGIN)
+	if (joins)
 		add(b, (struct cl_act){.kind = CL_JOIN});
 	else if (s->mode != CL_BLOCKING)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 	add(b, (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, UPDATE_SHARE, 1)});
 	if (s->aligned_end)
 		collective(b, CL_WORLD, NT_OP_ALL_REDUCE, LOSS_ELEMENTS, LOSS_NS, false);
-	if (s->mode != CL_BLOCKING)
+	if (s->mode != CL_BLOCKING && kind != CL_STEP_AHEAD)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 }
 
@@ -173,7 +198,7 @@ static void evaluate(struct builder *b)
 	for (uint32_t m = 0; m < s->microbatches; m++) {
 		pass(b, CL_RECV, true);
 		for (uint32_t l = 0; l < s->layers; l++)
-			layer(b, false);
+			layer(b, l, false);
 		pass(b, CL_SEND, true);
 	}
 	collective(b, CL_WORLD, NT_OP_ALL_REDUCE, LOSS_ELEMENTS, LOSS_NS, false);
@@ -181,15 +206,15 @@ static void evaluate(struct builder *b)
 		add(b, (struct cl_act){.kind = CL_SYNC_ALL});
 }
 
-static int build_stage(const struct cl_scenario *scenario, uint32_t stage, bool evaluates,
+static int build_stage(const struct cl_scenario *scenario, uint32_t stage, enum cl_step_kind kind,
 		       struct cl_program *ret_program)
 {
 	struct builder b = {.s = scenario, .stage = stage};
 
-	if (evaluates)
+	if (kind == CL_STEP_EVALUATION)
 		evaluate(&b);
 	else
-		build(&b);
+		build(&b, kind);
 	if (b.failed) {
 		free(b.program.act);
 		return -ENOMEM;
@@ -205,14 +230,14 @@ void cl_programs_free(struct cl_program *programs, uint32_t stages)
 	free(programs);
 }
 
-int cl_programs_build(const struct cl_scenario *scenario, bool evaluates,
+int cl_programs_build(const struct cl_scenario *scenario, enum cl_step_kind kind,
 		      struct cl_program **ret_programs)
 {
 	struct cl_program *programs = calloc(scenario->pp, sizeof(*programs));
 	int r = programs ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < scenario->pp && r == 0; i++)
-		r = build_stage(scenario, i, evaluates, &programs[i]);
+		r = build_stage(scenario, i, kind, &programs[i]);
 	if (r < 0) {
 		cl_programs_free(programs, scenario->pp);
 		return r;

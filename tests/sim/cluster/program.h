@@ -28,6 +28,7 @@ struct cl_act {
 	uint8_t op; /* enum nt_op */
 	bool overlaps; /* on a stream of its own, beside later kernels */
 	bool forward; /* a send or receive: from stage to next stage */
+	bool gathered; /* with CL_JOIN: for the last weights that were gathered, and no more */
 	uint32_t count; /* elements */
 	int64_t ns; /* of work, or of transfer once all are there */
 };
@@ -37,8 +38,8 @@ struct cl_program {
 	size_t acts, room;
 };
 
-/* One for each stage, of a step of training or of evaluation. 0 or -ENOMEM. */
-int cl_programs_build(const struct cl_scenario *scenario, bool evaluates,
+/* One for each stage, of a step of this kind. 0 or -ENOMEM. */
+int cl_programs_build(const struct cl_scenario *scenario, enum cl_step_kind kind,
 		      struct cl_program **ret_programs);
 void cl_programs_free(struct cl_program *programs, uint32_t stages);
 

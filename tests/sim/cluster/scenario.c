@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "tests/sim/cluster/chance.h"
 
 static const char *const fault_names[CL_FAULT_END] = {
 	[CL_COMPUTE_RANK] = "compute",
@@ -162,6 +163,20 @@ bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step
 	return every && step % every + scenario->evaluation >= every;
 }
 
+enum cl_step_kind cl_scenario_step_kind(const struct cl_scenario *scenario, uint32_t step)
+{
+	const struct cl_structure *t = &scenario->structure;
+	const bool runs_ahead = scenario->mode == CL_ASYNC || scenario->mode == CL_PLUGIN;
+
+	if (cl_scenario_is_evaluation(scenario, step))
+		return CL_STEP_EVALUATION;
+	if (t->save_every && step && step % t->save_every == 0)
+		return CL_STEP_SAVED;
+	if (t->ahead && runs_ahead && (step + 1) % t->ahead)
+		return CL_STEP_AHEAD;
+	return CL_STEP_TRAINING;
+}
+
 struct cl_scenario cl_scenario_sized(const struct cl_scenario *scenario, bool afterwards)
 {
 	struct cl_scenario sized = *scenario;
@@ -199,6 +214,14 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		return "what changes its size has replicas alone, numbered by node, and no MPI";
 	if (!s->steps || !s->layers || !s->microbatches || !s->buckets)
 		return "steps, layers, microbatches and buckets must be 1 at least";
+	if (s->structure.prefetch && !s->sharded)
+		return "only sharded weights are gathered ahead";
+	if (!(s->structure.shares < 1) || !(s->structure.fleet < 0.1) ||
+	    !(s->structure.save_s < 3600))
+		return "shares are below 1, a fleet's spread below 0.1, and a checkpoint takes less "
+		       "than an hour";
+	if (s->structure.phase && !(s->structure.phase_factor > 0.1))
+		return "a phase has a factor";
 	if (!(s->step_s > 0) || !(s->jitter >= 0 && s->jitter < 0.5))
 		return "a step takes some time, and jitter is less than a half";
 	for (size_t i = 0; i < s->faults; i++) {
@@ -264,7 +287,7 @@ int cl_fault_parse(const char *text, struct cl_fault *ret_fault, const char **wh
 	*why = "no such fault";
 	if (fault.kind == CL_FAULT_END)
 		return -EINVAL;
-	*why = "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M]";
+	*why = "NAME TARGET[,PEER] FACTOR from STEP [until STEP] [ramp STEPS] [on N of M [at random]]";
 	if (!read_count(&at, &fault.target))
 		return -EINVAL;
 	if (*at == ',') {
@@ -279,15 +302,29 @@ int cl_fault_parse(const char *text, struct cl_fault *ret_fault, const char **wh
 		return -EINVAL;
 	if (read_word(&at, "ramp") && !read_count(&at, &fault.ramp))
 		return -EINVAL;
-	if (read_word(&at, "on") &&
-	    (!read_count(&at, &fault.on) || !read_word(&at, "of") || !read_count(&at, &fault.of)))
-		return -EINVAL;
+	if (read_word(&at, "on")) {
+		if (!read_count(&at, &fault.on) || !read_word(&at, "of") ||
+		    !read_count(&at, &fault.of))
+			return -EINVAL;
+		fault.random = read_word(&at, "at random");
+	}
 	while (*at == ' ')
 		at++;
 	if (*at)
 		return -EINVAL;
 	*ret_fault = fault;
 	return 0;
+}
+
+/* Of this step, from 0 to `of`: by turns, or drawn. */
+static uint32_t place_in_turn(const struct cl_fault *fault, uint32_t age)
+{
+	uint64_t random = nt_hash_mix(((uint64_t)fault->target << 32) + fault->from);
+
+	if (!fault->random)
+		return age % fault->of;
+	random = nt_hash_mix(random + age);
+	return (uint32_t)(cl_chance(&random) * fault->of);
 }
 
 double cl_fault_strength(const struct cl_fault *fault, uint32_t step)
@@ -297,7 +334,7 @@ double cl_fault_strength(const struct cl_fault *fault, uint32_t step)
 	if (step < fault->from || step >= fault->until)
 		return 0;
 	age = step - fault->from;
-	if (fault->of && age % fault->of >= fault->on)
+	if (fault->of && place_in_turn(fault, age) >= fault->on)
 		return 0;
 	return age < fault->ramp ? (age + 1.0) / (fault->ramp + 1.0) : 1;
 }

@@ -64,6 +64,7 @@ struct cl_fault {
 	uint32_t from, until; /* steps; until is the first without it, UINT32_MAX: to the end */
 	uint32_t ramp; /* steps in which it grows to its full size */
 	uint32_t on, of; /* on for so many of every so many steps; of 0: always */
+	bool random; /* which of them is drawn, step by step */
 };
 
 /* How messages travel from the agents. Chances in [0, 1]. */
@@ -72,6 +73,24 @@ struct cl_weather {
 	double late_s; /* the longest */
 	double intervals_lost; /* of what plugins tell, in runs of some */
 	double clock_offset_s, clock_drift; /* the largest of any node, drift as a ratio */
+};
+
+/* What real jobs do beside computing and reducing. All zero: none of it. */
+struct cl_structure {
+	/* Sharded, and hosts do not block: the next layer's weights are gathered beside this one's kernels. */
+	bool prefetch;
+	uint32_t
+		ahead; /* asynchronous hosts wait for their device once in so many steps; 0: in each */
+	uint32_t
+		save_every; /* after so many steps all write for about save_s, and meet in a barrier */
+	double save_s;
+	double shares; /* work of a replica's step, as long as its sequences: deviation of the logarithm */
+	uint32_t warmup; /* steps at the start, which take up to three times as long, by chance */
+	uint32_t
+		phase; /* from this step on the work of all is phase_factor times as long; 0: never */
+	double phase_factor;
+	/* Ranks by nature: deviation of the logarithm; one in 20 is up to 8 % slower beyond that. */
+	double fleet;
 };
 
 struct cl_scenario {
@@ -101,6 +120,7 @@ struct cl_scenario {
 	double spread; /* of ranks by nature, standard deviation */
 	double hiccups; /* share of phases that take three times as long, on any rank */
 	double window_s; /* shortest window of the agents */
+	struct cl_structure structure;
 	struct cl_weather weather;
 	struct cl_fault fault[CL_MAX_FAULTS];
 	size_t faults;
@@ -119,6 +139,17 @@ bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node);
 /* The step at which the node's agent comes; 0: it is there before the job. */
 uint32_t cl_scenario_agent_step(const struct cl_scenario *scenario, uint32_t node);
 bool cl_scenario_is_evaluation(const struct cl_scenario *scenario, uint32_t step);
+
+/* What a step is made of. */
+enum cl_step_kind {
+	CL_STEP_TRAINING,
+	CL_STEP_EVALUATION,
+	CL_STEP_SAVED, /* training, behind a checkpoint and its barrier */
+	CL_STEP_AHEAD, /* training, and the host does not wait for its device at the end */
+	CL_STEP_END,
+};
+
+enum cl_step_kind cl_scenario_step_kind(const struct cl_scenario *scenario, uint32_t step);
 
 /* The scenario as it is before its size changes, or afterwards. */
 struct cl_scenario cl_scenario_sized(const struct cl_scenario *scenario, bool afterwards);

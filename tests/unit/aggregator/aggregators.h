@@ -24,7 +24,7 @@
 
 enum {
 	JOBS = 3, /* each on a partition of its own */
-	MEMBERS = 2,
+	INSTANCES = 2,
 	RANKS = 8,
 	SLOW = 5,
 	MAX_SENT = 64,
@@ -106,9 +106,9 @@ static inline int fake_join(const char *url, uint32_t topics, const struct nt_bu
 	return 0;
 }
 
-/* ---- members and the world ------------------------------------------------------------------- */
+/* ---- instances and the world ------------------------------------------------------------------- */
 
-static struct member {
+static struct instance {
 	struct nt_board *board;
 	struct nt_store *store;
 	struct nt_sink sink;
@@ -117,13 +117,13 @@ static struct member {
 	struct fake *fake;
 	char address[32];
 	bool mute; /* sends nothing */
-} members[MEMBERS];
+} instances[INSTANCES];
 
 /* No partition is assigned before its owner has revoked it, or is dead. */
 static inline bool is_taken(const struct fake *but, uint32_t partition)
 {
-	for (size_t i = 0; i < MEMBERS; i++) {
-		const struct fake *fake = members[i].fake;
+	for (size_t i = 0; i < INSTANCES; i++) {
+		const struct fake *fake = instances[i].fake;
 
 		if (fake && fake != but && fake->owned[partition] && !fake->lost)
 			return true;
@@ -137,123 +137,123 @@ static struct feed_agent agent[JOBS];
 static char *sent[MAX_SENT]; /* ids of messages, in the order of sending */
 static size_t sents;
 
-static inline void start_member(size_t i)
+static inline void start_instance(size_t i)
 {
 	static const char *const receivers[] = {"webhook"};
-	struct member *member = &members[i];
+	struct instance *instance = &instances[i];
 	char path[SCRATCH_BYTES + 16];
 	struct nt_store_error error;
 
 	(void)snprintf(path, sizeof(path), "%s/store-%zu.db", dir, i);
-	(void)snprintf(member->address, sizeof(member->address), "http://member-%zu", i);
-	assert_int_equal(nt_board_new(&member->board), 0);
+	(void)snprintf(instance->address, sizeof(instance->address), "http://instance-%zu", i);
+	assert_int_equal(nt_board_new(&instance->board), 0);
 	assert_int_equal(nt_store_open(&(struct nt_store_options){.path = path,
 								  .receiver = receivers,
 								  .receivers = 1,
 								  .shared = true},
-				       &member->store, &error),
+				       &instance->store, &error),
 			 0);
-	member->sink = nt_store_sink(member->store);
-	member->states = nt_store_states(member->store);
+	instance->sink = nt_store_sink(instance->store);
+	instance->states = nt_store_states(instance->store);
 	assert_int_equal(nt_service_new(
 				 &(struct nt_service_options){
 					 .bus_url = url,
 					 .join = fake_join,
 					 .shared = true,
-					 .address = member->address,
+					 .address = instance->address,
 					 .engine = nt_engine_options_default(),
-					 .sink = &member->sink,
-					 .states = &member->states,
+					 .sink = &instance->sink,
+					 .states = &instance->states,
 					 .save_every_ns = NT_HOUR,
 					 .summaries_every_ns = 1,
 					 .snapshot_every_ns = 1,
 					 .retry_after_ns = 1,
 				 },
-				 member->board, &member->service),
+				 instance->board, &instance->service),
 			 0);
-	member->fake = newest;
+	instance->fake = newest;
 }
 
 /* As by kill -9. The machine may be lost too, with its store. */
-static inline void kill_member(size_t i)
+static inline void kill_instance(size_t i)
 {
-	struct member *member = &members[i];
+	struct instance *instance = &instances[i];
 
-	nt_service_free(member->service);
-	nt_store_close(member->store);
-	nt_board_free(member->board);
-	*member = (struct member){0};
+	nt_service_free(instance->service);
+	nt_store_close(instance->store);
+	nt_board_free(instance->board);
+	*instance = (struct instance){0};
 }
 
-static inline void stop_member(size_t i)
+static inline void stop_instance(size_t i)
 {
-	nt_service_stop(members[i].service);
-	assert_int_equal(nt_service_run(members[i].service), 0);
-	kill_member(i);
+	nt_service_stop(instances[i].service);
+	assert_int_equal(nt_service_run(instances[i].service), 0);
+	kill_instance(i);
 }
 
-static inline void send_all(struct member *member)
+static inline void send_all(struct instance *instance)
 {
 	for (;;) {
 		struct nt_outbox_message message = {0};
 		uint64_t next_ns;
 
-		if (nt_store_outbox_next(member->store, "webhook", nt_clock_real_ns(), &message,
+		if (nt_store_outbox_next(instance->store, "webhook", nt_clock_real_ns(), &message,
 					 &next_ns) <= 0)
 			return;
 		assert_true(sents < MAX_SENT);
 		sent[sents++] = strdup(message.id);
-		assert_int_equal(nt_store_outbox_done(member->store, message.number, NT_OUTBOX_SENT,
-						      nt_clock_real_ns(), 0),
+		assert_int_equal(nt_store_outbox_done(instance->store, message.number,
+						      NT_OUTBOX_SENT, nt_clock_real_ns(), 0),
 				 0);
 		nt_outbox_message_release(&message);
 	}
 }
 
 /* A snapshot that took long is not rebuilt at once: on a busy machine the old one is shown. */
-static inline void await_snapshot(struct member *member)
+static inline void await_snapshot(struct instance *instance)
 {
-	const struct nt_snapshot *before = nt_snapshot_acquire(member->board);
+	const struct nt_snapshot *before = nt_snapshot_acquire(instance->board);
 
-	/* It is kept open, so that no other member gets its address. */
+	/* It is kept open, so that no other instance gets its address. */
 	for (bool fresh = false; !fresh;) {
 		const struct nt_snapshot *now;
 
-		assert_int_equal(nt_service_turn(member->service, 1), 0);
-		now = nt_snapshot_acquire(member->board);
+		assert_int_equal(nt_service_turn(instance->service, 1), 0);
+		now = nt_snapshot_acquire(instance->board);
 		fresh = now != before;
 		nt_snapshot_release(now);
 	}
 	nt_snapshot_release(before);
 }
 
-/* Until all members have read and published everything. */
+/* Until all instances have read and published everything. */
 static inline void turn_all(void)
 {
 	for (int round = 0; round < 12; round++)
-		for (size_t i = 0; i < MEMBERS; i++) {
-			if (!members[i].service)
+		for (size_t i = 0; i < INSTANCES; i++) {
+			if (!instances[i].service)
 				continue;
-			assert_int_equal(nt_service_turn(members[i].service, 0), 0);
-			if (!members[i].mute)
-				send_all(&members[i]);
+			assert_int_equal(nt_service_turn(instances[i].service, 0), 0);
+			if (!instances[i].mute)
+				send_all(&instances[i]);
 		}
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (members[i].service)
-			await_snapshot(&members[i]);
+	for (size_t i = 0; i < INSTANCES; i++)
+		if (instances[i].service)
+			await_snapshot(&instances[i]);
 }
 
-static inline void give(size_t member, uint32_t partition)
+static inline void give(size_t instance, uint32_t partition)
 {
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (members[i].fake)
-			members[i].fake->wanted[partition] = i == member;
+	for (size_t i = 0; i < INSTANCES; i++)
+		if (instances[i].fake)
+			instances[i].fake->wanted[partition] = i == instance;
 }
 
-static inline void give_all(size_t member)
+static inline void give_all(size_t instance)
 {
 	for (uint32_t i = 0; i < JOBS; i++)
-		give(member, i);
+		give(instance, i);
 }
 
 /* Jobs of eight ranks, each on a node of its own; from slow_ms to well_ms one rank of each is slow. */
@@ -302,16 +302,16 @@ static inline int set_up(void **state)
 	}
 	/* So that each job has its partition, in this order. */
 	publish_run(0, 520, UINT64_MAX, UINT64_MAX);
-	for (size_t i = 0; i < MEMBERS; i++)
-		start_member(i);
+	for (size_t i = 0; i < INSTANCES; i++)
+		start_instance(i);
 	return 0;
 }
 
 static inline int tear_down(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < MEMBERS; i++)
-		kill_member(i);
+	for (size_t i = 0; i < INSTANCES; i++)
+		kill_instance(i);
 	for (size_t i = 0; i < JOBS; i++) {
 		nt_bus_close(bus[i]);
 		bus[i] = NULL;
@@ -322,15 +322,15 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Incidents as a member shows them, one a line, by id. */
-static inline char *show(size_t member)
+/* Incidents as a instance shows them, one a line, by id. */
+static inline char *show(size_t instance)
 {
 	nt_autopage struct nt_store_page page = {0};
 	nt_autobuf struct nt_buf buf = {0};
 	char *line[NT_STORE_MAX_PAGE];
 	size_t lines = 0;
 
-	assert_int_equal(nt_store_list(members[member].store,
+	assert_int_equal(nt_store_list(instances[instance].store,
 				       &(struct nt_store_filter){.limit = 100}, &page),
 			 0);
 	for (size_t i = 0; i < page.count; i++) {
@@ -372,9 +372,9 @@ static inline void no_message_was_sent_twice(void)
 			assert_string_not_equal(sent[i], sent[j]);
 }
 
-static inline double metric(size_t member, const char *name)
+static inline double metric(size_t instance, const char *name)
 {
-	const struct nt_snapshot *snapshot = nt_snapshot_acquire(members[member].board);
+	const struct nt_snapshot *snapshot = nt_snapshot_acquire(instances[instance].board);
 	double value = -1;
 
 	for (size_t i = 0; i < snapshot->metrics; i++)
@@ -384,7 +384,7 @@ static inline double metric(size_t member, const char *name)
 	return value;
 }
 
-/* The incidents of a single member that has processed everything. */
+/* The incidents of a single instance that has processed everything. */
 static inline char *reference(uint64_t to_ms, uint64_t well_ms)
 {
 	char *shown;

@@ -37,7 +37,7 @@ struct fault_notice {
 struct outcome {
 	struct nt_buf verdicts; /* incidents that fire and end, in order */
 	uint64_t messages, withheld;
-	struct nt_dedup_counters sequence;
+	struct nt_dedup_counters dedup;
 	uint64_t duplicates, late_windows, jobs, attempts, splits, live;
 	uint64_t incomplete, after; /* frames; after: incomplete ones 15 s after the trouble */
 	double completeness; /* the least in the trouble */
@@ -217,9 +217,9 @@ static void run(const struct fault_notice *what, struct outcome *ret_outcome)
 	assert_int_equal(nt_engine_new(&options, &handler, &engine), 0);
 	deliver_all();
 	jobs = nt_jobs_counters(nt_engine_jobs(engine));
-	outcome->sequence = nt_ingest_counters(ingest)->sequence;
+	outcome->dedup = nt_ingest_counters(ingest)->dedup;
 	outcome->duplicates = nt_ingest_counters(ingest)->duplicates;
-	outcome->late_windows = jobs->member.late_windows;
+	outcome->late_windows = jobs->session.late_windows;
 	outcome->jobs = jobs->jobs;
 	outcome->attempts = jobs->attempts;
 	outcome->splits = jobs->splits;
@@ -243,8 +243,8 @@ static void compare(const struct fault_notice *what, const char *verdicts_then)
 	run(what, &got);
 	assert_true(got.withheld > 0);
 	assert_string_equal(verdicts(&got), verdicts_then);
-	assert_int_equal(got.sequence.gaps - got.sequence.filled, 0);
-	assert_int_equal(got.sequence.forgotten, 0);
+	assert_int_equal(got.dedup.gaps - got.dedup.filled, 0);
+	assert_int_equal(got.dedup.forgotten, 0);
 	assert_int_equal(got.duplicates, 0);
 	assert_int_equal(got.jobs, 1);
 	assert_int_equal(got.attempts, 0);
@@ -351,10 +351,10 @@ static void what_was_over_before_it_was_heard_of_is_counted_and_makes_no_job(voi
 	window.to_ms = 5500;
 	assert_int_equal(nt_engine_push(engine, feed_window(&other, &window), false), 0);
 	assert_int_equal(nt_engine_finish(engine), 0);
-	assert_int_equal(jobs->member.late_windows, 1);
+	assert_int_equal(jobs->session.late_windows, 1);
 	assert_int_equal(jobs->jobs, 1);
 	assert_int_equal(jobs->splits, 0);
-	assert_int_equal(nt_jobs_keys(nt_engine_jobs(engine))->members, 2);
+	assert_int_equal(nt_jobs_keys(nt_engine_jobs(engine))->sessions, 2);
 	nt_engine_free(nt_take(engine));
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-static void every_member_shows_what_one_has_decided_and_one_alone_tells(void **state)
+static void every_instance_shows_what_one_has_decided_and_one_alone_tells(void **state)
 {
 	nt_autofree char *one = NULL, *other = NULL;
 
@@ -44,7 +44,7 @@ static void what_a_full_disk_does_not_take_from_others_is_taken_later(void **sta
 	nt_autofree char *one = NULL, *other = NULL;
 
 	(void)state;
-	members[1].sink.take = take_on_full_disk;
+	instances[1].sink.take = take_on_full_disk;
 	disk_is_full = true;
 	give_all(0);
 	publish_run(520, 60000, 30000, UINT64_MAX);
@@ -77,14 +77,14 @@ static int adopt_on_full_disk(void *data, uint32_t shard, uint64_t real_ns)
 static void what_a_full_disk_does_not_take_over_is_told_later(void **state)
 {
 	(void)state;
-	members[1].sink.adopt = adopt_on_full_disk;
-	members[0].mute = true;
+	instances[1].sink.adopt = adopt_on_full_disk;
+	instances[0].mute = true;
 	give_all(0);
 	publish_run(520, 60000, 30000, UINT64_MAX);
 	turn_all();
 	assert_int_equal(sents, 0);
 	disk_is_full = true;
-	kill_member(0);
+	kill_instance(0);
 	give_all(1);
 	turn_all();
 	disk_is_full = false;
@@ -104,7 +104,7 @@ static void partitions_that_move_all_the_time_change_nothing(void **state)
 		const uint64_t to = at + 5200 < 150800 ? at + 5200 : 150800;
 
 		for (uint32_t i = 0; i < JOBS; i++)
-			give((round + i) % MEMBERS, i);
+			give((round + i) % INSTANCES, i);
 		publish_run(at, to, 30000, 75000);
 		turn_all();
 	}
@@ -136,7 +136,7 @@ static void who_is_killed_is_followed_by_one_that_learns_nothing_anew(void **sta
 	publish_run(20800, 60320, 30000, 75000);
 	turn_all();
 	assert_int_equal(count_sent("_firing_"), JOBS);
-	kill_member(0);
+	kill_instance(0);
 	give_all(1);
 	publish_run(60320, 150800, 30000, 75000);
 	turn_all();
@@ -150,12 +150,12 @@ static void who_is_killed_is_followed_by_one_that_learns_nothing_anew(void **sta
 static void what_the_dead_one_had_not_sent_is_sent_once(void **state)
 {
 	(void)state;
-	members[0].mute = true;
+	instances[0].mute = true;
 	give_all(0);
 	publish_run(520, 60000, 30000, UINT64_MAX);
 	turn_all();
 	assert_int_equal(sents, 0);
-	kill_member(0);
+	kill_instance(0);
 	give_all(1);
 	turn_all();
 	assert_int_equal(count_sent("_firing_"), JOBS);
@@ -168,16 +168,16 @@ static void what_the_dead_one_had_no_time_to_publish_is_sent_again_and_counted(v
 	struct nt_store_stats stats;
 
 	(void)state;
-	members[0].mute = true;
+	instances[0].mute = true;
 	give_all(0);
 	publish_run(520, 60000, 30000, UINT64_MAX);
 	turn_all();
-	send_all(&members[0]);
-	kill_member(0);
+	send_all(&instances[0]);
+	kill_instance(0);
 	give_all(1);
 	turn_all();
 	assert_int_equal(sents, 2 * JOBS);
-	nt_store_stats(members[1].store, &stats);
+	nt_store_stats(instances[1].store, &stats);
 	assert_int_equal(stats.adopted, JOBS);
 	for (size_t i = 0; i < JOBS; i++)
 		assert_int_equal(count_sent(sent[i]), 2); /* by the same id */
@@ -192,8 +192,8 @@ static void who_comes_back_after_a_crash_repeats_nothing(void **state)
 	give_all(0);
 	publish_run(520, 60000, 30000, UINT64_MAX);
 	turn_all();
-	kill_member(0);
-	start_member(0);
+	kill_instance(0);
+	start_instance(0);
 	give_all(0);
 	turn_all();
 	got = show(0);
@@ -211,7 +211,7 @@ static void who_leaves_in_good_order_hands_over_at_once(void **state)
 	give_all(0);
 	publish_run(520, 45760, 30000, UINT64_MAX);
 	turn_all();
-	stop_member(0);
+	stop_instance(0);
 	give_all(1);
 	publish_run(45760, 60000, 30000, UINT64_MAX);
 	turn_all();
@@ -231,7 +231,7 @@ static int note_set(void *loader, const struct nt_state_set *set)
 static void who_has_lost_a_shard_keeps_its_state_for_the_return(void **state)
 {
 	nt_autofree char *want = NULL, *got = NULL;
-	const struct nt_state_store *states = &members[0].states;
+	const struct nt_state_store *states = &instances[0].states;
 
 	(void)state;
 	want = reference(60000, UINT64_MAX);
@@ -241,8 +241,8 @@ static void who_has_lost_a_shard_keeps_its_state_for_the_return(void **state)
 	for (uint32_t i = 0; i < JOBS; i++)
 		assert_int_equal(states->load(states->data, i + 1, note_set, &(uint64_t){0}),
 				 -ENOENT);
-	members[0].fake->lost = true;
-	give_all(MEMBERS); /* nobody */
+	instances[0].fake->lost = true;
+	give_all(INSTANCES); /* nobody */
 	turn_all();
 	assert_true(metric(0, "neutracer_aggregator_shards_lost") == JOBS);
 	for (uint32_t i = 0; i < JOBS; i++) {
@@ -251,7 +251,7 @@ static void who_has_lost_a_shard_keeps_its_state_for_the_return(void **state)
 		assert_int_equal(states->load(states->data, i + 1, note_set, &saved_ns), 0);
 		assert_true(saved_ns > 0);
 	}
-	members[0].fake->lost = false;
+	instances[0].fake->lost = false;
 	give_all(0);
 	publish_run(45760, 60000, 30000, UINT64_MAX);
 	turn_all();
@@ -269,7 +269,7 @@ static void who_has_lost_a_shard_tells_nobody_of_it(void **state)
 	give_all(0);
 	publish_run(520, 45760, 30000, UINT64_MAX);
 	turn_all();
-	members[0].fake->lost = true;
+	instances[0].fake->lost = true;
 	give_all(1);
 	publish_run(45760, 60000, 30000, UINT64_MAX);
 	turn_all();
@@ -290,7 +290,7 @@ static const struct nt_snapshot_job *find_key(const struct nt_snapshot *snapshot
 	return NULL;
 }
 
-static void a_job_of_another_member_is_shown_with_its_owner(void **state)
+static void a_job_of_another_instance_is_shown_with_its_owner(void **state)
 {
 	const struct nt_snapshot *snapshot;
 	const struct nt_snapshot_job *job;
@@ -301,11 +301,11 @@ static void a_job_of_another_member_is_shown_with_its_owner(void **state)
 	publish_run(520, 20800, UINT64_MAX, UINT64_MAX);
 	turn_all();
 	turn_all();
-	snapshot = nt_snapshot_acquire(members[1].board);
+	snapshot = nt_snapshot_acquire(instances[1].board);
 	assert_int_equal(snapshot->jobs, 2);
 	job = find_key(snapshot, "job-a");
 	assert_true(job->is_summary);
-	assert_string_equal(job->owner, "http://member-0");
+	assert_string_equal(job->owner, "http://instance-0");
 	assert_string_equal(job->name, "llm");
 	assert_int_equal(job->size, RANKS);
 	assert_int_equal(job->live, RANKS);
@@ -317,14 +317,14 @@ static void a_job_of_another_member_is_shown_with_its_owner(void **state)
 	give(1, 0);
 	turn_all();
 	turn_all();
-	snapshot = nt_snapshot_acquire(members[1].board);
+	snapshot = nt_snapshot_acquire(instances[1].board);
 	assert_int_equal(snapshot->jobs, 2);
 	assert_false(find_key(snapshot, "job-a")->is_summary);
 	assert_int_equal(find_key(snapshot, "job-a")->ranks, RANKS);
 	nt_snapshot_release(snapshot);
-	snapshot = nt_snapshot_acquire(members[0].board);
+	snapshot = nt_snapshot_acquire(instances[0].board);
 	assert_int_equal(snapshot->jobs, 2);
-	assert_string_equal(find_key(snapshot, "job-a")->owner, "http://member-1");
+	assert_string_equal(find_key(snapshot, "job-a")->owner, "http://instance-1");
 	nt_snapshot_release(snapshot);
 }
 
@@ -413,9 +413,9 @@ static void publish_limit(struct feed_agent *from, uint64_t left_out, uint64_t a
 }
 
 /* -1: there is no such node. */
-static long left_out(size_t member, const char *node)
+static long left_out(size_t instance, const char *node)
 {
-	const struct nt_snapshot *snapshot = nt_snapshot_acquire(members[member].board);
+	const struct nt_snapshot *snapshot = nt_snapshot_acquire(instances[instance].board);
 	long found = -1;
 
 	for (size_t i = 0; i < snapshot->nodes; i++)
@@ -426,7 +426,7 @@ static long left_out(size_t member, const char *node)
 	return found;
 }
 
-static void every_member_shows_what_any_node_leaves_out(void **state)
+static void every_instance_shows_what_any_node_leaves_out(void **state)
 {
 	struct feed_agent full = feed_agent("gpu-02", "gpu-02");
 
@@ -449,7 +449,7 @@ static void every_member_shows_what_any_node_leaves_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_member_shows_what_one_has_decided_and_one_alone_tells),
+		TEST(every_instance_shows_what_one_has_decided_and_one_alone_tells),
 		TEST(what_a_full_disk_does_not_take_from_others_is_taken_later),
 		TEST(what_a_full_disk_does_not_take_over_is_told_later),
 		TEST(partitions_that_move_all_the_time_change_nothing),
@@ -460,10 +460,10 @@ int main(void)
 		TEST(who_leaves_in_good_order_hands_over_at_once),
 		TEST(who_has_lost_a_shard_keeps_its_state_for_the_return),
 		TEST(who_has_lost_a_shard_tells_nobody_of_it),
-		TEST(a_job_of_another_member_is_shown_with_its_owner),
+		TEST(a_job_of_another_instance_is_shown_with_its_owner),
 		TEST(sums_do_not_fall_when_a_shard_goes),
 		TEST(what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing),
-		TEST(every_member_shows_what_any_node_leaves_out),
+		TEST(every_instance_shows_what_any_node_leaves_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

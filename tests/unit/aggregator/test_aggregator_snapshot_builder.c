@@ -105,9 +105,9 @@ static double metric(const struct nt_snapshot *snapshot, const char *name, const
 /* Of one job on one node. */
 static void check_metrics(struct nt_snapshot *snapshot, bool is_observed)
 {
-	const struct nt_self_metrics meter = {0};
+	const struct nt_self_metrics metrics = {0};
 
-	assert_int_equal(nt_self_metrics_read(&meter, snapshot), 0);
+	assert_int_equal(nt_self_metrics_read(&metrics, snapshot), 0);
 	assert_true(metric(snapshot, "neutracer_aggregator_jobs", "state=\"running\"") ==
 		    is_observed);
 	assert_true(metric(snapshot, "neutracer_aggregator_jobs", "state=\"unobserved\"") ==

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/readers/flight.h"
+#include "cli/flight/flight.h"
 #include "cli/replay/replay.h"
 #include "cli/report/report.h"
 #include "common/base/buf.h"
@@ -37,6 +37,7 @@ struct job {
 	const char *path_list[RANKS];
 	uint64_t seq[RANKS], record[RANKS], now_ns;
 	const char *config; /* pg_config */
+	const char *status[RANKS]; /* pg_status; NULL: of no group */
 	uint64_t written_ns[RANKS];
 };
 
@@ -73,6 +74,8 @@ struct entry {
 	const char *op, *group, *desc, *state, *type;
 	uint64_t elements;
 	bool p2p, retired;
+	bool bare; /* it has no tensors */
+	unsigned int pg_id;
 	unsigned int p2p_seq;
 	unsigned int timeout_s; /* 0: unknown */
 };
@@ -83,25 +86,28 @@ static inline void call(struct job *job, int rank, const struct entry *entry)
 	struct nt_buf *buf = &job->entries[rank];
 	const char *quote = entry->type && !*entry->type ? "" : "\""; /* "": omitted */
 	const bool completed = strcmp(entry->state, "completed") == 0;
+	char sizes[32];
 	const bool started = completed || strcmp(entry->state, "started") == 0;
 
+	(void)snprintf(sizes, sizeof(sizes), entry->bare ? "[]" : "[[%" PRIu64 "]]",
+		       entry->elements);
 	assert_int_equal(
 		nt_buf_printf(buf,
 			      "%s{\"record_id\": %" PRIu64
-			      ", \"pg_id\": 0, \"process_group\": [\"%s\", \"%s\"], "
+			      ", \"pg_id\": %u, \"process_group\": [\"%s\", \"%s\"], "
 			      "\"collective_seq_id\": %" PRIu64
 			      ", \"p2p_seq_id\": %u, \"op_id\": 1, "
 			      "\"profiling_name\": \"%s\", \"time_created_ns\": %" PRIu64 ", "
-			      "\"input_sizes\": [[%" PRIu64 "]], \"input_dtypes\": [%s%s%s], "
+			      "\"input_sizes\": %s, \"input_dtypes\": [%s%s%s], "
 			      "\"output_sizes\": [[%" PRIu64 "]], \"output_dtypes\": [\"%s\"], "
 			      "\"state\": \"%s\", \"time_discovered_started_ns\": %" PRIu64 ", "
 			      "\"time_discovered_completed_ns\": %" PRIu64
 			      ", \"retired\": %s, \"is_p2p\": %s, \"timeout_ms\": %s%u}",
-			      buf->len ? ", " : "", job->record[rank]++,
+			      buf->len ? ", " : "", job->record[rank]++, entry->pg_id,
 			      entry->group ? entry->group : "0", entry->desc ? entry->desc : "d",
-			      job->seq[rank], entry->p2p_seq, entry->op, job->now_ns,
-			      entry->elements, quote, entry->type ? entry->type : "Float", quote,
-			      entry->elements, entry->type ? entry->type : "Float", entry->state,
+			      job->seq[rank], entry->p2p_seq, entry->op, job->now_ns, sizes, quote,
+			      entry->type ? entry->type : "Float", quote, entry->elements,
+			      entry->type ? entry->type : "Float", entry->state,
 			      started ? job->now_ns + 1000 : 0, completed ? job->now_ns + 2000 : 0,
 			      entry->retired ? "true" : "false", entry->p2p ? "true" : "false",
 			      entry->timeout_s ? "" : "-",
@@ -160,9 +166,12 @@ static inline struct nt_trace *read_dumps(struct job *job, uint64_t seconds, int
 		assert_int_equal(
 			nt_buf_printf(&text,
 				      "{\"version\": \"2.10\", \"pg_config\": %s, \"pg_status\": "
-				      "{\"0\": {\"last_completed_collective\": \"-1\"}}, "
-				      "\"entries\": [%.*s]}",
-				      job->config, (int)job->entries[i].len,
+				      "%s, \"entries\": [%.*s]}",
+				      job->config,
+				      job->status[i]
+					      ? job->status[i]
+					      : "{\"0\": {\"last_completed_collective\": \"-1\"}}",
+				      (int)job->entries[i].len,
 				      job->entries[i].len ? (char *)job->entries[i].data : ""),
 			0);
 		put_text(job->path[i], (const char *)text.data, text.len,

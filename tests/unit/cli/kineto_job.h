@@ -193,7 +193,7 @@ static inline const struct nt_frame_comm *comm_of(const struct nt_trace *trace, 
 	return NULL;
 }
 
-static inline void assert_names(const struct nt_trace *trace, uint32_t rank)
+static inline void assert_class(const struct nt_trace *trace, uint32_t rank, const char *class)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
 	const struct nt_rules rules = nt_rules_default();
@@ -203,11 +203,16 @@ static inline void assert_names(const struct nt_trace *trace, uint32_t rank)
 	assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
-	assert_string_equal(incident->class, "compute");
+	assert_string_equal(incident->class, class);
 	assert_int_equal(incident->culprits, 1);
 	assert_string_equal(incident->culprit[0].kind, "rank");
 	assert_int_equal(incident->culprit[0].rank, rank);
 	assert_int_equal(incident->culprit[0].peer_count, RANKS - 1);
+}
+
+static inline void assert_names(const struct nt_trace *trace, uint32_t rank)
+{
+	assert_class(trace, rank, "compute");
 }
 
 #define KINETO_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -27,7 +27,7 @@ static inline int kafka_fresh_url(uint32_t partitions, char url[KAFKA_URL_BYTES]
 {
 	static unsigned int number;
 	const struct nt_bus_options options = {0};
-	const struct nt_kafka_topics_wish wish = {
+	const struct nt_kafka_topics_options wanted = {
 		.partitions = partitions,
 		.retention_ns = UINT64_MAX, /* the tests' records are dated 1970 */
 	};
@@ -37,7 +37,7 @@ static inline int kafka_fresh_url(uint32_t partitions, char url[KAFKA_URL_BYTES]
 
 	(void)snprintf(url, KAFKA_URL_BYTES, "kafka://%s/t%llx-%d-%u", kafka_servers(),
 		       (unsigned long long)nt_clock_real_ns(), (int)getpid(), number++);
-	r = nt_kafka_topics_create(url, &options, &wish, states, &error);
+	r = nt_kafka_topics_create(url, &options, &wanted, states, &error);
 	if (r < 0) {
 		(void)fprintf(stderr, "make topics at %s: %s\n", url, error.text);
 		return -1;

@@ -14,7 +14,7 @@
 #include "common/bus/spool/compact.h"
 #include "common/bus/spool/trim.h"
 #include "common/system/clock.h"
-#include "tests/unit/common/spool_place.h"
+#include "tests/unit/common/spool_partition.h"
 
 enum {
 	FATES = 120,

@@ -2,7 +2,7 @@
 /* What a compaction keeps, when it is worth its while, and what the files that it makes say. */
 #include "common/bus/spool/compact.h"
 #include "common/system/clock.h"
-#include "tests/unit/common/spool_place.h"
+#include "tests/unit/common/spool_partition.h"
 
 /* Writes the numbers [first, past), whose last digit is the key, and closes the segment. */
 static void write_closed(struct place *place, uint64_t first, uint64_t past)

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "common/bus/spool/compact.h"
-#include "tests/unit/common/spool_place.h"
+#include "tests/unit/common/spool_partition.h"
 
 static size_t at_once, room; /* bytes */
 static bool is_interrupted; /* every other time */

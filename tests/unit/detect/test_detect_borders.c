@@ -2,10 +2,10 @@
 /* Where one thing becomes another: the last value on either side. */
 #include "tests/unit/detect/detect_borders.h"
 
+#include "common/base/array.h"
 #include "detect/baseline/step_metrics.h"
 #include "detect/baseline/step_unit.h"
 #include "detect/incidents/cost.h"
-#include "detect/math/array.h"
 #include "detect/math/ksigma.h"
 #include "detect/math/peer_clusters.h"
 #include "detect/math/threshold_adaptation.h"
@@ -45,7 +45,7 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 		for (uint32_t j = 0; j < 3; j++) {
 			struct nt_detect_rank *rank = &detect->rank[j];
 
-			rank->has_habit = false;
+			rank->has_metric_mean = false;
 			rank->step_metric[NT_STEP_METRIC_CALLS] = j == 2 ? then[i].calls : 10.0;
 			rank->step_metric[NT_STEP_METRIC_STEP] = j == 2 ? then[i].step : 100.0;
 			rank->step_metric[NT_STEP_METRIC_OWN] = 50.0;
@@ -60,8 +60,8 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 	sim_free(&sim);
 }
 
-/* More than half of those that have a habit must have left it. */
-static void habits_are_forgotten_where_most_have_another_unit(void **state)
+/* More than half of those that have a mean must have left it. */
+static void means_are_reset_where_most_have_another_unit(void **state)
 {
 	static const uint32_t index[] = {0, 1, 2, 3};
 
@@ -76,13 +76,13 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 		for (uint32_t j = 0; j < 4; j++) {
 			struct nt_detect_rank *rank = &detect->rank[j];
 
-			rank->has_habit = true;
+			rank->has_metric_mean = true;
 			for (int k = 0; k < NT_SERIES_END; k++)
 				rank->track[k].past = (struct nt_past){.count = 2};
 			rank->step_metric[NT_STEP_METRIC_CALLS] = 20.0;
 			rank->step_metric[NT_STEP_METRIC_STEP] = 200.0;
-			rank->habit[NT_STEP_METRIC_CALLS] = j < changed ? 10.0 : 20.0;
-			rank->habit[NT_STEP_METRIC_STEP] = j < changed ? 100.0 : 200.0;
+			rank->metric_mean[NT_STEP_METRIC_CALLS] = j < changed ? 10.0 : 20.0;
+			rank->metric_mean[NT_STEP_METRIC_STEP] = j < changed ? 100.0 : 200.0;
 		}
 		/* Thrice in a row. */
 		for (uint32_t i = 0; i < 6; i++) {
@@ -95,7 +95,8 @@ static void habits_are_forgotten_where_most_have_another_unit(void **state)
 								10.0;
 			assert_true(align(detect, &group, index, 4) == 200.0);
 			for (uint32_t j = 0; j < 4; j++) {
-				assert_int_equal(detect->rank[j].has_habit, changed <= 2 || i < 5);
+				assert_int_equal(detect->rank[j].has_metric_mean,
+						 changed <= 2 || i < 5);
 				/* Both pasts go with it. */
 				for (int k = 0; k < NT_SERIES_END; k++)
 					assert_int_equal(detect->rank[j].track[k].past.count,
@@ -327,8 +328,7 @@ static void an_array_grows_to_twice_when_it_is_full(void **state)
 	}
 }
 
-/* What the header, the manual and docs/verdicts.md say of them. */
-static void the_rules_are_those_that_are_told(void **state)
+static void the_rules_have_their_documented_values(void **state)
 {
 	const struct nt_rules rules = nt_rules_default();
 	const uint64_t second = 1000000000, minute = 60 * second;
@@ -354,7 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_another_where_calls_and_time_differ_alike),
-		cmocka_unit_test(habits_are_forgotten_where_most_have_another_unit),
+		cmocka_unit_test(means_are_reset_where_most_have_another_unit),
 		cmocka_unit_test(a_z_is_how_many_widths_a_value_is_away),
 		cmocka_unit_test(limits_count_whatever_was_before),
 		cmocka_unit_test(each_of_the_distances_must_be_there),
@@ -363,7 +363,7 @@ int main(void)
 		cmocka_unit_test(a_cost_is_a_slowdown_and_hours),
 		cmocka_unit_test(a_communicator_is_what_it_was_seen_to_do),
 		cmocka_unit_test(an_array_grows_to_twice_when_it_is_full),
-		cmocka_unit_test(the_rules_are_those_that_are_told),
+		cmocka_unit_test(the_rules_have_their_documented_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,13 +91,13 @@ static void a_threshold_is_worked_out_from_windows_a_day(void **state)
 
 	assert_true(nt_cusum_raised(&rules, 7.0, 2.5) == 13.0);
 	assert_true(nt_cusum_raised(&rules, 7.0, 1.0) == 7.0);
-	assert_true(is_near(nt_cusum_chance(&cusum, &rules, 0.5, 1.0), 0.5 * exp(-4.0)));
-	assert_true(is_near(nt_cusum_chance(&cusum, &rules, 0.5, 4.0), 0.5 * exp(-1.0)));
+	assert_true(is_near(nt_cusum_chance(cusum.sum, &rules, 0.5, 1.0), 0.5 * exp(-4.0)));
+	assert_true(is_near(nt_cusum_chance(cusum.sum, &rules, 0.5, 4.0), 0.5 * exp(-1.0)));
 	cusum.sum = 3.0;
-	assert_true(nt_cusum_chance(&cusum, &rules, 0.5, 1.0) == 0.5);
+	assert_true(nt_cusum_chance(cusum.sum, &rules, 0.5, 1.0) == 0.5);
 	cusum.sum = 2.0;
-	assert_true(nt_cusum_chance(&cusum, &rules, 0.5, 1.0) == 0.5);
-	assert_true(nt_cusum_chance(&cusum, &rules, 4.0, 1.0) == 1.0);
+	assert_true(nt_cusum_chance(cusum.sum, &rules, 0.5, 1.0) == 0.5);
+	assert_true(nt_cusum_chance(cusum.sum, &rules, 4.0, 1.0) == 1.0);
 }
 
 /* ---- tails ----------------------------------------------------------------------------------- */
@@ -226,32 +226,62 @@ static void a_fault_is_over_after_its_time_and_its_windows(void **state)
 			assert_int_equal(nt_recovery_is_over(&recovery, &rules, now),
 					 j == then[i].windows);
 		}
-		assert_true(recovery.bad_ns == 0);
+		/* That of the first window: an incident opens in a bad one. */
+		assert_true(recovery.bad_ns == then[i].window_ns);
 	}
 }
 
-static void a_window_is_bad_from_half_of_the_fault_on_but_not_alone(void **state)
+static void add(struct nt_recovery *recovery, const struct nt_rules *rules, uint32_t windows,
+		double cost)
+{
+	for (uint32_t i = 0; i < windows; i++)
+		nt_recovery_add(recovery, rules, recovery->seen_ns, recovery->seen_ns + 1, cost,
+				0.5);
+}
+
+static void a_fault_ends_with_its_last_bad_window(void **state)
 {
 	const struct nt_rules rules = {
 		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 32};
 	struct nt_recovery recovery = {.buckets = 0};
 
 	(void)state;
-	nt_recovery_add(&recovery, &rules, 0, 1, 0.124, 0.0);
-	assert_true(recovery.bad_ns == 0);
-	nt_recovery_add(&recovery, &rules, 1, 2, 0.125, 0.0);
-	assert_true(recovery.bad_ns == 2);
-	nt_recovery_add(&recovery, &rules, 2, 3, 0.249, 0.5);
-	assert_true(recovery.bad_ns == 2);
-	nt_recovery_add(&recovery, &rules, 3, 4, 0.25, 0.5);
-	assert_true(recovery.bad_ns == 4);
-	for (uint64_t i = 4; i < 15; i++)
-		nt_recovery_add(&recovery, &rules, i, i + 1, 0.0, 0.0);
-	assert_true(recovery.bad_ns == 4);
-	nt_recovery_add(&recovery, &rules, 15, 16, 0.25, 0.0);
-	assert_true(recovery.bad_ns == 4);
-	nt_recovery_add(&recovery, &rules, 16, 17, 0.25, 0.0);
-	assert_true(recovery.bad_ns == 17);
+	add(&recovery, &rules, 10, 0.5);
+	assert_true(recovery.bad_ns == 10 && !recovery.ended);
+	/* Half of the fault is no less than the fault. */
+	add(&recovery, &rules, 1, 0.25);
+	assert_true(recovery.bad_ns == 11);
+	add(&recovery, &rules, 4, 0.0);
+	assert_true(recovery.bad_ns == 11 && !recovery.ended);
+	add(&recovery, &rules, 1, 0.0);
+	assert_true(recovery.bad_ns == 11 && recovery.ended);
+	/* A single bad window among healthy ones is noise, five in a row are the fault. */
+	add(&recovery, &rules, 1, 0.5);
+	assert_true(recovery.bad_ns == 11 && !recovery.ended);
+	add(&recovery, &rules, 1, 0.0);
+	assert_true(recovery.bad_ns == 11 && recovery.ended);
+	add(&recovery, &rules, 5, 0.5);
+	assert_true(recovery.bad_ns == 23 && !recovery.ended);
+}
+
+/* In a fifth of the windows, five times as long: its mean is that of a fault in all of them. */
+static void a_fault_that_pauses_has_not_ended(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 32};
+	struct nt_recovery recovery = {.buckets = 0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		add(&recovery, &rules, 1, 2.5);
+		assert_true(recovery.bad_ns == recovery.seen_ns);
+		add(&recovery, &rules, i % 2 ? 1 : 7, 0.0);
+		assert_false(recovery.ended);
+	}
+	add(&recovery, &rules, 23, 0.0);
+	assert_false(recovery.ended);
+	add(&recovery, &rules, 1, 0.0);
+	assert_true(recovery.ended);
 }
 
 static void buckets_are_cut_and_the_oldest_goes(void **state)
@@ -346,7 +376,8 @@ int main(void)
 		cmocka_unit_test(three_windows_before_an_onset_are_a_past),
 		cmocka_unit_test(twenty_windows_are_a_whole_past),
 		cmocka_unit_test(a_fault_is_over_after_its_time_and_its_windows),
-		cmocka_unit_test(a_window_is_bad_from_half_of_the_fault_on_but_not_alone),
+		cmocka_unit_test(a_fault_ends_with_its_last_bad_window),
+		cmocka_unit_test(a_fault_that_pauses_has_not_ended),
 		cmocka_unit_test(buckets_are_cut_and_the_oldest_goes),
 		cmocka_unit_test(a_gap_is_a_nanosecond_and_what_lies_behind_its_onset),
 	};

@@ -409,7 +409,8 @@ static void a_slowdown_that_differs_by_a_tenth_is_not_told_again(void **state)
 		/* Told: 2.0. */
 		incident->changed = false;
 		incident->reported_slowdown = 2.0;
-		incident->cost = then[i].cost;
+		incident->lost_time.excess_ns = then[i].cost;
+		incident->lost_time.of_ns = 1.0;
 		settle(job);
 		assert_int_equal(incident->changed, then[i].changed);
 		assert_int_equal(incident->version, version + then[i].changed);

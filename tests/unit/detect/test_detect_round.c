@@ -358,7 +358,7 @@ static void of_two_ranks_the_slower_must_stay_the_slower(void **state)
 
 /* ---- evidence ------------------------------------------------------------------------------------ */
 
-static void habits_are_learned_while_nothing_is_suspicious_and_evidence_then(void **state)
+static void means_are_learned_while_nothing_is_suspicious_and_evidence_then(void **state)
 {
 	struct job job;
 	const struct nt_detect_rank *rank;
@@ -367,19 +367,19 @@ static void habits_are_learned_while_nothing_is_suspicious_and_evidence_then(voi
 	begin_job(&job, 8);
 	sim_pass(&job.sim, job.detect, 1);
 	rank = &job.detect->rank[3];
-	assert_true(rank->has_habit);
-	assert_near(rank->habit[NT_STEP_METRIC_OWN], 80.0 * SIM_MS);
+	assert_true(rank->has_metric_mean);
+	assert_near(rank->metric_mean[NT_STEP_METRIC_OWN], 80.0 * SIM_MS);
 	for (uint32_t i = 0; i < 8; i++)
 		job.sim.rank[i].device = 80.0 * SIM_MS;
 	sim_pass(&job.sim, job.detect, 1);
 	rank = &job.detect->rank[3];
-	assert_near(rank->habit[NT_STEP_METRIC_OWN], 81.0 * SIM_MS);
+	assert_near(rank->metric_mean[NT_STEP_METRIC_OWN], 81.0 * SIM_MS);
 	assert_true(rank->evidence.weight == 0.0);
 	job.sim.rank[3].device = 110.0 * SIM_MS;
 	/* A sum of two is less than a quarter of what is needed. */
 	sim_pass(&job.sim, job.detect, 1);
 	rank = &job.detect->rank[3];
-	assert_near(rank->habit[NT_STEP_METRIC_OWN], 81.0 * SIM_MS);
+	assert_near(rank->metric_mean[NT_STEP_METRIC_OWN], 81.0 * SIM_MS);
 	assert_in_range((uint64_t)job.detect->threshold, 9, 15);
 	assert_true(rank->evidence.weight == 0.0);
 	sim_pass(&job.sim, job.detect, 1);
@@ -396,7 +396,7 @@ static void habits_are_learned_while_nothing_is_suspicious_and_evidence_then(voi
 	end_job(&job);
 }
 
-static void own_work_that_is_not_seen_is_no_habit(void **state)
+static void own_work_that_is_not_observed_is_in_no_mean(void **state)
 {
 	struct job job;
 
@@ -405,8 +405,9 @@ static void own_work_that_is_not_seen_is_no_habit(void **state)
 	for (uint32_t i = 0; i < 12; i++) {
 		job.sim.rank[3].tier = i % 3 ? NT_FRAME_T2 : NT_FRAME_T1;
 		sim_pass(&job.sim, job.detect, 1);
-		assert_near(job.detect->rank[3].habit[NT_STEP_METRIC_OWN], i ? 80.0 * SIM_MS : 0.0);
-		assert_true(job.detect->rank[3].habit[NT_STEP_METRIC_HOST] > 0.0);
+		assert_near(job.detect->rank[3].metric_mean[NT_STEP_METRIC_OWN],
+			    i ? 80.0 * SIM_MS : 0.0);
+		assert_true(job.detect->rank[3].metric_mean[NT_STEP_METRIC_HOST] > 0.0);
 	}
 	end_job(&job);
 }
@@ -426,7 +427,7 @@ static void who_is_seen_in_another_way_is_no_measure_of_hosts(void **state)
 	assert_near(job.detect->rank[3].evidence.value[NT_STEP_METRIC_HOST], 10.0 * SIM_MS);
 	assert_near(job.detect->rank[3].evidence.peers[NT_STEP_METRIC_HOST], 10.0 * SIM_MS);
 	assert_int_equal(job.detect->rank[3].track[NT_SERIES_HOST].peers_seen, 3);
-	assert_false(job.detect->rank[4].has_habit);
+	assert_false(job.detect->rank[4].has_metric_mean);
 	assert_true(job.detect->rank[4].evidence.weight == 0.0);
 	end_job(&job);
 }
@@ -443,8 +444,8 @@ int main(void)
 		cmocka_unit_test(a_rank_alone_is_held_against_its_own_past),
 		cmocka_unit_test(two_populations_are_held_against_their_own_pasts),
 		cmocka_unit_test(of_two_ranks_the_slower_must_stay_the_slower),
-		cmocka_unit_test(habits_are_learned_while_nothing_is_suspicious_and_evidence_then),
-		cmocka_unit_test(own_work_that_is_not_seen_is_no_habit),
+		cmocka_unit_test(means_are_learned_while_nothing_is_suspicious_and_evidence_then),
+		cmocka_unit_test(own_work_that_is_not_observed_is_in_no_mean),
 		cmocka_unit_test(who_is_seen_in_another_way_is_no_measure_of_hosts),
 	};
 

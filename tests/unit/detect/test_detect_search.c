@@ -412,15 +412,29 @@ static void other_calls_have_another_past(void **state)
 	step_now(job);
 	assert_int_equal(network_of(job, 10)->past.count, 4);
 	assert_true(network_of(job, 10)->bytes == 1e6);
+	/* Two rounds of other calls are left out, the third begins a past. */
 	job->sim.comm[0].bytes = 1.06e6;
+	for (uint32_t i = 0; i < 2; i++) {
+		(void)sim_next(&job->sim);
+		step_now(job);
+		assert_int_equal(network_of(job, 10)->past.count, 4);
+		assert_true(network_of(job, 10)->bytes == 1e6);
+	}
 	(void)sim_next(&job->sim);
 	step_now(job);
 	assert_int_equal(network_of(job, 10)->past.count, 1);
 	assert_true(network_of(job, 10)->bytes == 1.06e6);
+	/* The past of the former calls is kept. */
+	job->sim.comm[0].bytes = 1e6;
 	(void)sim_next(&job->sim);
-	for (uint32_t i = 0; i < RANKS; i++)
-		job->sim.out_op[i].op = 2;
 	step_now(job);
+	assert_int_equal(network_of(job, 10)->past.count, 5);
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)sim_next(&job->sim);
+		for (uint32_t j = 0; j < RANKS; j++)
+			job->sim.out_op[j].op = 2;
+		step_now(job);
+	}
 	assert_int_equal(network_of(job, 10)->past.count, 1);
 	assert_int_equal(network_of(job, 10)->op, 2);
 }

@@ -351,6 +351,31 @@ static void healthy_jobs_and_short_spells_are_silent(void **state)
 	}
 }
 
+/*
+ * Two ranks are judged by their pasts: what both share from then on is not the culprit's. It is a note
+ * of the whole job, and the incident ends.
+ */
+static void a_fault_ends_though_the_whole_job_is_slower_since_then(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2, 911);
+	sim.jitter = 0.02;
+	sim_pass(&sim, detect, BEFORE);
+	sim.rank[1].device *= 1.4;
+	sim_pass(&sim, detect, 30);
+	assert_names_rank(sim_firing(detect, 0), 1);
+	sim.rank[1].device /= 1.4;
+	for (int i = 0; i < 2; i++)
+		sim.rank[i].device *= 1.06;
+	sim_pass(&sim, detect, AFTER);
+	assert_accuses_nobody(detect);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +383,7 @@ int main(void)
 		cmocka_unit_test(one_that_ends_is_resolved_once_with_its_length),
 		cmocka_unit_test(a_ramp_is_one),
 		cmocka_unit_test(what_comes_again_is_another_one_each_time),
+		cmocka_unit_test(a_fault_ends_though_the_whole_job_is_slower_since_then),
 		cmocka_unit_test(healthy_jobs_and_short_spells_are_silent),
 	};
 

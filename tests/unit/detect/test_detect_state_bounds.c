@@ -358,6 +358,9 @@ static void of_a_tail_no_more_windows_are_far_than_there_are(void **state)
 		REFUSED();
 		*tail = (struct nt_adaptation){.windows = 2.5, .entries = -0.5};
 		REFUSED();
+		*tail = (struct nt_adaptation){.after = 2.5, .stayed = 2.75};
+		REFUSED();
+		*tail = (struct nt_adaptation){0};
 		tail->entries = 0.0;
 		TAKEN();
 	}

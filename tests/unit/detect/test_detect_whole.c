@@ -221,7 +221,7 @@ static void soil(struct job *job)
 
 		rank->in_incident = i == 1;
 		rank->accepted = false;
-		rank->has_habit = true;
+		rank->has_metric_mean = true;
 		for (int j = 0; j < NT_SERIES_END; j++) {
 			rank->track[j].past.count = 1;
 			rank->track[j].level.sum = 1.0;
@@ -244,7 +244,7 @@ static void another_normal_forgets_all_but_who_is_in_an_incident(void **state)
 			const struct nt_detect_rank *rank = &detect->rank[i];
 			const bool kept = i == 1 && !all;
 
-			assert_int_equal(rank->has_habit, kept);
+			assert_int_equal(rank->has_metric_mean, kept);
 			assert_int_equal(rank->accepted, all);
 			for (int j = 0; j < NT_SERIES_END; j++) {
 				assert_int_equal(rank->track[j].past.count, kept);

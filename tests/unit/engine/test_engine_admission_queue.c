@@ -84,9 +84,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void make_queue(size_t members)
+static void make_queue(size_t sessions)
 {
-	assert_int_equal(key->admissions, members);
+	assert_int_equal(key->admissions, sessions);
 	assert_int_equal(nt_admission_make(nt_engine_jobs(engine), key, &queue), 0);
 }
 
@@ -94,10 +94,10 @@ static void check_batch(size_t count, const uint32_t *rank, uint64_t now_ms)
 {
 	assert_int_equal(nt_admission_take(&queue, at(now_ms)), count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(queue.batch[i]->member->rank, rank[i]);
+		assert_int_equal(queue.batch[i]->session->rank, rank[i]);
 }
 
-static void members_are_due_with_their_first_known_communicator(void **state)
+static void sessions_are_due_with_their_first_known_communicator(void **state)
 {
 	static const uint32_t first[] = {9}, then[] = {4, 7}, last[] = {5};
 
@@ -152,7 +152,7 @@ static void who_goes_back_comes_again_at_its_new_time(void **state)
 	assert_int_equal(nt_admission_put(&queue, queue.batch[0], at(6000)), 0);
 	check_batch(0, NULL, 5999);
 	check_batch(1, rank, 6000);
-	queue.batch[0]->member = NULL;
+	queue.batch[0]->session = NULL;
 	assert_int_equal(nt_admission_due_ns(&queue), UINT64_MAX);
 }
 
@@ -161,7 +161,7 @@ static void who_goes_back_comes_again_at_its_new_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(members_are_due_with_their_first_known_communicator),
+		TEST(sessions_are_due_with_their_first_known_communicator),
 		TEST(one_that_becomes_known_makes_those_due_who_were_seen_in_it),
 		TEST(who_goes_back_comes_again_at_its_new_time),
 	};

@@ -9,28 +9,28 @@
 
 #include <cmocka.h>
 
-static struct nt_dedup sequence;
+static struct nt_dedup dedup;
 static struct nt_dedup_counters counters;
 
 static int set_up(void **state)
 {
 	(void)state;
 	counters = (struct nt_dedup_counters){0};
-	sequence = (struct nt_dedup){0};
-	nt_dedup_start(&sequence, 1);
+	dedup = (struct nt_dedup){0};
+	nt_dedup_start(&dedup, 1);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nt_dedup_release(&sequence);
+	nt_dedup_release(&dedup);
 	return 0;
 }
 
 static bool take(uint64_t number)
 {
-	int r = nt_dedup_take(&sequence, number, &counters);
+	int r = nt_dedup_take(&dedup, number, &counters);
 
 	assert_true(r == 0 || r == 1);
 	return r == 1;
@@ -70,7 +70,7 @@ static void a_backlog_behind_live_messages_is_taken_once_and_leaves_no_gap(void 
 	assert_int_equal(missing(), 0);
 	assert_int_equal(counters.forgotten, 0);
 	refuse_all(1, live + 1000);
-	assert_int_equal(sequence.holes, 0);
+	assert_int_equal(dedup.holes, 0);
 }
 
 static void a_backlog_that_comes_newest_first_leaves_no_gap(void **state)
@@ -94,7 +94,7 @@ static void what_never_comes_of_a_backlog_stays_a_gap(void **state)
 	take_all(1010, 3000);
 	take_all(3010, 6000);
 	assert_int_equal(missing(), 10);
-	assert_int_equal(sequence.holes, 1);
+	assert_int_equal(dedup.holes, 1);
 	take_all(1000, 1010);
 	assert_int_equal(missing(), 0);
 }
@@ -118,7 +118,7 @@ static void late_ones_next_to_the_newest_are_filled_too(void **state)
 static void what_comes_before_the_first_is_new_and_no_gap(void **state)
 {
 	(void)state;
-	nt_dedup_start(&sequence, 5000);
+	nt_dedup_start(&dedup, 5000);
 	take_all(5000, 5400);
 	take_all(1, 5000);
 	take_all(5400, 6000);
@@ -138,7 +138,7 @@ static void holes_over_the_cap_are_forgotten_and_counted(void **state)
 	take_all(holes * 1000 + 1, holes * 1000 + 1 + NT_DEDUP_WINDOW);
 	assert_int_equal(counters.gaps, holes * 10);
 	assert_int_equal(counters.forgotten, 3 * 10);
-	assert_int_equal(sequence.holes, NT_DEDUP_MAX_HOLES);
+	assert_int_equal(dedup.holes, NT_DEDUP_MAX_HOLES);
 	refuse_all(991, 1001);
 	take_all(3991, 4001);
 	assert_int_equal(counters.filled, 10);
@@ -187,7 +187,7 @@ static void holes_survive_a_restart(void **state)
 	take_all(1, 401);
 	take_all(3000, 3010);
 	assert_true(take(1000));
-	nt_dedup_save(&sequence, &out);
+	nt_dedup_save(&dedup, &out);
 	assert_int_equal(out.error, 0);
 	for (size_t size = 0; size < buf.len; size++) {
 		struct nt_dedup torn = {0};
@@ -197,9 +197,9 @@ static void holes_survive_a_restart(void **state)
 		assert_int_equal(in.error, -EBADMSG);
 		nt_dedup_release(&torn);
 	}
-	nt_dedup_release(&sequence);
+	nt_dedup_release(&dedup);
 	in = (struct nt_codec){.loads = true, .in = buf.data, .in_size = buf.len};
-	nt_dedup_load(&sequence, &in);
+	nt_dedup_load(&dedup, &in);
 	assert_int_equal(in.error, 0);
 	refuse_all(1, 401);
 	take_all(401, 1000);
@@ -219,8 +219,8 @@ static void holes_that_make_no_sense_are_refused(void **state)
 	(void)state;
 	take_all(1, 401);
 	take_all(3000, 3010);
-	sequence.hole[0].to = sequence.hole[0].from;
-	nt_dedup_save(&sequence, &out);
+	dedup.hole[0].to = dedup.hole[0].from;
+	nt_dedup_save(&dedup, &out);
 	in = (struct nt_codec){.loads = true, .in = buf.data, .in_size = buf.len};
 	nt_dedup_load(&loaded, &in);
 	assert_int_equal(in.error, -EBADMSG);

@@ -24,7 +24,7 @@ static void every_rank_has_a_window_in_every_frame(void **state)
 		assert_int_equal(last_rank[i].own_ns, last_rank[i].steps * 30 * MS);
 		assert_int_equal(last_rank[i].own_tier, NT_FRAME_T2);
 	}
-	assert_int_equal(counters()->member.late_windows, 0);
+	assert_int_equal(counters()->session.late_windows, 0);
 	/* A quarter longer than the windows. */
 	assert_int_equal(last.end_ns - last.start_ns, 650 * MS);
 }
@@ -97,7 +97,7 @@ static void shuffled_arrival_makes_the_same_frames(void **state)
 			shuffle(&batch, seed);
 		push_all(&batch);
 		assert_int_equal(nt_engine_finish(engine), 0);
-		assert_int_equal(counters()->member.late_windows, 0);
+		assert_int_equal(counters()->session.late_windows, 0);
 		assert_int_equal(nt_buf_append(&printed, "", 1), 0);
 		if (!seed)
 			assert_int_equal(nt_buf_append(&want, printed.data, printed.len), 0);
@@ -457,7 +457,7 @@ static void windows_over_the_cap_give_way_oldest_first(void **state)
 		window.to_ms = n + 1;
 		push(feed_window(&agent, &window));
 	}
-	assert_int_equal(counters()->member.evicted_windows, 100);
+	assert_int_equal(counters()->session.evicted_windows, 100);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -26,7 +26,7 @@ static void a_frame_waits_for_the_slower_agent(void **state)
 		push(behind.message[i]);
 	assert_true(last.end_ns > until);
 	assert_true(last.completeness == 1);
-	assert_int_equal(counters()->member.late_windows, 0);
+	assert_int_equal(counters()->session.late_windows, 0);
 }
 
 static void an_agent_that_stops_is_silent_after_ten_seconds_and_not_waited_for(void **state)
@@ -68,7 +68,7 @@ static void what_comes_too_late_is_counted_and_not_used(void **state)
 	b.seq += 10;
 	add_run(&late, &b, 2, 2, 5000, 5600);
 	push_all(&late);
-	assert_int_equal(counters()->member.late_windows, 2);
+	assert_int_equal(counters()->session.late_windows, 2);
 	assert_int_equal(before.len, printed.len);
 }
 
@@ -91,7 +91,7 @@ static void what_waits_is_judged_when_nothing_comes_any_more(void **state)
 	/* The agent was only slow: it goes on without loss. */
 	add_run(&batch, &agent, 0, RANKS, 9000, 15000);
 	push_all(&batch);
-	assert_int_equal(counters()->member.late_windows, 0);
+	assert_int_equal(counters()->session.late_windows, 0);
 	assert_true(last.end_ns > REAL_0 + 13000 * MS);
 }
 

@@ -196,15 +196,16 @@ static void what_has_no_price_has_no_cost_in_money(void **state)
 static void a_slow_rank_is_told_in_one_sentence(void **state)
 {
 	(void)state;
-	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers since 12:00:12");
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers since 12:00:12;"
+		   " steps take 30 % longer");
 	finding.cause = "clock-held-down: power";
-	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers since 12:00:12; "
-		   "cause: clock-held-down: power");
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers since 12:00:12;"
+		   " steps take 30 % longer; cause: clock-held-down: power");
 	finding.evidence[0].value = 3 * 314.5;
 	finding.cause = NULL;
 	gpu = NULL;
-	summary_is(
-		"rank 11 (gpu-01, llm-0) computes 3.0 times slower than its 3 peers since 12:00:12");
+	summary_is("rank 11 (gpu-01, llm-0) computes 3.0 times slower than its 3 peers since "
+		   "12:00:12; steps take 30 % longer");
 }
 
 static void a_resolved_incident_says_from_when_to_when(void **state)
@@ -212,9 +213,8 @@ static void a_resolved_incident_says_from_when_to_when(void **state)
 	(void)state;
 	finding.state = NT_INCIDENT_RESOLVED;
 	finding.until_ns = NOON + 100ULL * 1000000000;
-	summary_is(
-		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers from 12:00:12 to "
-		"12:01:40");
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers from 12:00:12 "
+		   "to 12:01:40; steps take 30 % longer");
 }
 
 static void what_never_fired_stays_pending_when_it_is_over(void **state)
@@ -236,23 +236,24 @@ static void a_rank_without_peers_is_compared_with_its_past(void **state)
 	culprit[0].peer_count = 0;
 	culprit[0].peers = NULL;
 	finding.evidence[0].method = "own past";
-	summary_is(
-		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since 12:00:12");
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since "
+		   "12:00:12; steps take 30 % longer");
 }
 
 static void a_rank_with_few_peers_may_be_compared_with_its_past_too(void **state)
 {
 	(void)state;
 	finding.evidence[0].method = "own past";
-	summary_is(
-		"rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since 12:00:12");
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its own past since "
+		   "12:00:12; steps take 30 % longer");
 }
 
 static void a_node_is_compared_with_peers_on_other_nodes(void **state)
 {
 	(void)state;
 	culprit[0] = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = 1};
-	summary_is("node gpu-01 computes 31 % slower than its peers on other nodes since 12:00:12");
+	summary_is("node gpu-01 computes 31 % slower than its peers on other nodes since 12:00:12;"
+		   " steps take 30 % longer");
 }
 
 static void several_ranks_are_listed_and_many_are_counted(void **state)
@@ -260,10 +261,10 @@ static void several_ranks_are_listed_and_many_are_counted(void **state)
 	(void)state;
 	finding.culprits = 2;
 	summary_is("ranks 11 (gpu-01, GPU-5f) and 19 (gpu-02, GPU-5f) compute 31 % slower than "
-		   "their 3 peers since 12:00:12");
+		   "their 3 peers since 12:00:12; steps take 30 % longer");
 	culprit[1].rank = 12;
-	summary_is(
-		"ranks 11 and 12 (gpu-01) compute 31 % slower than their 3 peers since 12:00:12");
+	summary_is("ranks 11 and 12 (gpu-01) compute 31 % slower than their 3 peers since "
+		   "12:00:12; steps take 30 % longer");
 	finding.culprits = 8;
 	assert_non_null(strstr(describe().summary, " and 5 more compute 31 % slower"));
 }
@@ -274,15 +275,13 @@ static void host_time_is_told_in_the_units_that_fit(void **state)
 	finding.class = NT_CLASS_HOST;
 	finding.evidence[0] =
 		(struct nt_finding_evidence){"host work of the step", "ms", "ratio", 52.4, 20.1};
-	summary_is(
-		"rank 11 (gpu-01, GPU-5f) spends 52 ms of each step on the host, its 3 peers "
-		"20 ms, since 12:00:12");
+	summary_is("rank 11 (gpu-01, GPU-5f) spends 52 ms of each step on the host, its 3 peers "
+		   "20 ms, since 12:00:12");
 	finding.evidence[0].value = 1520;
 	finding.evidence[0].peers = 1.26;
 	finding.cause = "data loading";
-	summary_is(
-		"rank 11 (gpu-01, GPU-5f) spends 1.5 s of each step on the host, its 3 peers "
-		"1.3 ms, since 12:00:12; cause: data loading");
+	summary_is("rank 11 (gpu-01, GPU-5f) spends 1.5 s of each step on the host, its 3 peers "
+		   "1.3 ms, since 12:00:12; cause: data loading");
 	finding.evidences = 0;
 	finding.cause = "checkpoint";
 	summary_is("rank 11 (gpu-01, GPU-5f) keeps the others waiting since 12:00:12; cause: "
@@ -305,15 +304,33 @@ static void every_class_has_a_sentence_with_and_without_culprits(void **state)
 	}
 }
 
+static void a_note_says_why_there_is_no_verdict(void **state)
+{
+	(void)state;
+	finding.culprits = 1;
+	finding.class = NT_CLASS_UNKNOWN;
+	finding.severity = NT_SEVERITY_INFO;
+	finding.cause = "no verdict: it costs less than the size floor";
+	finding.evidence[0] = (struct nt_finding_evidence){
+		"windows in which the rank is far behind its peers", "%", "ratio", 37.6};
+	summary_is("rank 11 (gpu-01, GPU-5f) is far behind its peers in 38 % of its windows since "
+		   "12:00:12; no verdict: it costs less than the size floor");
+	finding.culprits = 0;
+	finding.class = NT_CLASS_JOB_WIDE;
+	finding.cause = "no verdict: no rank, link or host explains it";
+	summary_is("all ranks together are 30 % slower than before since 12:00:12; no verdict: no "
+		   "rank, link or host explains it");
+}
+
 static void what_accuses_nobody_names_nobody(void **state)
 {
 	(void)state;
 	finding.culprits = 0;
 	finding.class = NT_CLASS_JOB_WIDE;
-	finding.evidence[0] = (struct nt_finding_evidence){"step time", "ms", "own past", 26, 20};
+	finding.evidence[0] = (struct nt_finding_evidence){"step time", "ms", "own past", 28, 20};
 	summary_is("all ranks together are 30 % slower than before since 12:00:12");
 	finding.class = NT_CLASS_IMBALANCE;
-	summary_is("the work is uneven, no card is to blame, since 12:00:12");
+	summary_is("the work is uneven, no rank is at fault, since 12:00:12");
 	finding.class = NT_CLASS_UNKNOWN;
 	finding.cause = "two populations";
 	summary_is("the ranks fall into two groups of different speed since 12:00:12; the cause is "
@@ -346,8 +363,8 @@ static void nodes_and_paths_are_called_by_name(void **state)
 	(void)state;
 	culprit[0] = (struct nt_finding_culprit){.kind = NT_CULPRIT_NODE, .node = 1};
 	finding.evidence[0].peers = 0;
-	summary_is("node gpu-01 computes 30 % slower than its peers on other nodes since "
-		   "12:00:12");
+	summary_is("node gpu-01 computes 30 % slower than its peers on other nodes since 12:00:12;"
+		   " steps take 30 % longer");
 	culprit[0] =
 		(struct nt_finding_culprit){.kind = NT_CULPRIT_PATH, .node = 0, .peer_node = 1};
 	finding.class = NT_CLASS_NETWORK;
@@ -430,6 +447,7 @@ int main(void)
 		TEST(several_ranks_are_listed_and_many_are_counted),
 		TEST(host_time_is_told_in_the_units_that_fit),
 		TEST(every_class_has_a_sentence_with_and_without_culprits),
+		TEST(a_note_says_why_there_is_no_verdict),
 		TEST(what_accuses_nobody_names_nobody),
 		TEST(hangs_and_ends_say_who_is_waited_for),
 		TEST(nodes_and_paths_are_called_by_name),

@@ -72,7 +72,7 @@ static void a_message_is_taken_once(void **state)
 	assert_false(take_seq(1));
 	assert_int_equal(nt_ingest_counters(ingest)->duplicates, 2);
 	assert_int_equal(nt_ingest_counters(ingest)->messages, 2);
-	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->dedup.gaps, 0);
 }
 
 static void messages_out_of_order_are_neither_lost_nor_gaps(void **state)
@@ -84,7 +84,7 @@ static void messages_out_of_order_are_neither_lost_nor_gaps(void **state)
 		assert_true(take_seq(order[i]));
 	for (uint64_t seq = 17; seq < 17 + 2 * NT_DEDUP_WINDOW; seq++)
 		assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->dedup.gaps, 0);
 	assert_int_equal(nt_ingest_counters(ingest)->duplicates, 0);
 }
 
@@ -94,7 +94,7 @@ static void a_number_that_never_came_is_one_gap(void **state)
 	for (uint64_t seq = 1; seq <= 2 * NT_DEDUP_WINDOW; seq++)
 		if (seq != 20 && seq != 30)
 			assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 2);
+	assert_int_equal(nt_ingest_counters(ingest)->dedup.gaps, 2);
 }
 
 static void a_hole_wider_than_the_window_is_counted_whole(void **state)
@@ -103,7 +103,7 @@ static void a_hole_wider_than_the_window_is_counted_whole(void **state)
 	assert_true(take_seq(1));
 	assert_true(take_seq(2));
 	assert_true(take_seq(1003));
-	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 1000);
+	assert_int_equal(nt_ingest_counters(ingest)->dedup.gaps, 1000);
 	assert_true(take_seq(UINT64_MAX));
 	assert_true(take_seq(UINT64_MAX - 1));
 }
@@ -114,7 +114,7 @@ static void where_a_stream_begins_in_the_middle_is_no_gap(void **state)
 	assert_true(take_seq(5000));
 	for (uint64_t seq = 5001; seq < 5001 + 2 * NT_DEDUP_WINDOW; seq++)
 		assert_true(take_seq(seq));
-	assert_int_equal(nt_ingest_counters(ingest)->sequence.gaps, 0);
+	assert_int_equal(nt_ingest_counters(ingest)->dedup.gaps, 0);
 }
 
 static void another_boot_counts_from_one_again(void **state)
@@ -349,8 +349,8 @@ static void who_may_write_to_the_bus_cannot_speak_for_a_node(void **state)
 	forged = feed_window(&liar, &plain);
 	forged->window.rank.node = "n0";
 	assert_false(take_signed(forged, NT_TOPIC_WINDOW, secrets, "n1"));
-	assert_string_equal(reason, "signed by another node than it tells of");
-	assert_int_equal(counters->messages + counters->verified + counters->sequence.gaps, 0);
+	assert_string_equal(reason, "signed by another node than the one it names");
+	assert_int_equal(counters->messages + counters->verified + counters->dedup.gaps, 0);
 	assert_true(take_signed(window, NT_TOPIC_WINDOW, secrets, "n0"));
 	assert_null(reason);
 	assert_int_equal(counters->without_signature, 1);
@@ -419,7 +419,7 @@ static void a_node_tells_of_itself_alone(void **state)
 	message.seq = 2;
 	message.node.node = "n1";
 	assert_false(take_signed(&message, NT_TOPIC_NODE, secrets, "n0"));
-	assert_string_equal(reason, "signed by another node than it tells of");
+	assert_string_equal(reason, "signed by another node than the one it names");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

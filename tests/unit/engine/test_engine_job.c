@@ -24,7 +24,7 @@ static void all_ranks_of_a_key_are_one_job(void **state)
 	(void)state;
 	run_parties(&a, &b, 0, 10000);
 	assert_int_equal(only_key()->jobs, 1);
-	assert_int_equal(job_at(0)->members, 8);
+	assert_int_equal(job_at(0)->sessions, 8);
 	assert_int_equal(job_at(0)->live, 8);
 	assert_int_equal(job_at(0)->size, 8);
 	assert_int_equal(job_at(0)->nodes, 2);
@@ -32,7 +32,7 @@ static void all_ranks_of_a_key_are_one_job(void **state)
 	assert_string_equal(job_at(0)->name, "llm");
 	assert_string_equal(job_at(0)->namespace, "train");
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(job_at(0)->member[i]->rank, i);
+		assert_int_equal(job_at(0)->session[i]->rank, i);
 }
 
 static void two_keys_are_two_jobs(void **state)
@@ -76,7 +76,7 @@ static void communicators_keep_jobs_of_one_key_apart(void **state)
 		assert_int_equal(job->live, 4);
 		assert_int_equal(job->nodes, 1);
 		for (uint32_t i = 0; i < 4; i++)
-			assert_int_equal(job->member[i]->shared_comms, 1);
+			assert_int_equal(job->session[i]->shared_comms, 1);
 	}
 }
 
@@ -180,7 +180,7 @@ static void an_agent_whose_clock_is_ahead_does_not_hurry_other_jobs(void **state
 		run_party(&hasty, at + 50000, at + 50500);
 		assert_int_equal(nt_engine_sweep(engine, 0), 0);
 	}
-	assert_int_equal(counters()->member.late_windows, 0);
+	assert_int_equal(counters()->session.late_windows, 0);
 	assert_int_equal(counters()->early_windows, 0);
 }
 
@@ -223,7 +223,7 @@ static void a_restarted_agent_goes_on_with_the_same_job(void **state)
 	run_parties(&a, &b, 12000, 20000);
 	assert_int_equal(only_key()->jobs, 1);
 	assert_int_equal(job_at(0)->live, 4);
-	assert_int_equal(job_at(0)->members, 4);
+	assert_int_equal(job_at(0)->sessions, 4);
 	assert_int_equal(counters()->jobs, 1);
 }
 
@@ -242,8 +242,8 @@ static void a_process_that_takes_over_a_rank_among_the_living_replaces_it(void *
 	run_parties(&rest, &new, 12000, 20000);
 	assert_int_equal(only_key()->jobs, 1);
 	assert_int_equal(job_at(0)->live, 4);
-	assert_int_equal(job_at(0)->members - job_at(0)->retired, 4);
-	assert_int_equal(job_at(0)->member[3]->pid, 303);
+	assert_int_equal(job_at(0)->sessions - job_at(0)->retired, 4);
+	assert_int_equal(job_at(0)->session[3]->pid, 303);
 	assert_int_equal(counters()->replaced_ranks, 1);
 }
 
@@ -258,11 +258,11 @@ static void ranks_that_are_not_known_come_last_and_keep_their_number(void **stat
 	run_parties(&known, &guessed, 0, 10000);
 	assert_int_equal(only_key()->jobs, 1);
 	assert_int_equal(job_at(0)->live, 4);
-	assert_int_equal(job_at(0)->member[0]->number, 0);
-	assert_int_equal(job_at(0)->member[1]->number, 1);
-	assert_int_equal(job_at(0)->member[2]->number, NT_JOB_FIRST_UNKNOWN);
-	assert_int_equal(job_at(0)->member[3]->number, NT_JOB_FIRST_UNKNOWN + 1);
-	assert_false(job_at(0)->member[2]->rank_known);
+	assert_int_equal(job_at(0)->session[0]->number, 0);
+	assert_int_equal(job_at(0)->session[1]->number, 1);
+	assert_int_equal(job_at(0)->session[2]->number, NT_JOB_FIRST_UNKNOWN);
+	assert_int_equal(job_at(0)->session[3]->number, NT_JOB_FIRST_UNKNOWN + 1);
+	assert_false(job_at(0)->session[2]->rank_known);
 }
 
 static void a_rank_that_becomes_known_takes_its_place(void **state)
@@ -272,14 +272,14 @@ static void a_rank_that_becomes_known_takes_its_place(void **state)
 
 	(void)state;
 	run_parties(&known, &late, 0, 8000);
-	assert_int_equal(job_at(0)->member[3]->number, NT_JOB_FIRST_UNKNOWN);
+	assert_int_equal(job_at(0)->session[3]->number, NT_JOB_FIRST_UNKNOWN);
 	late.first = 3;
 	late.pid -= 3; /* the same process */
 	late.like.rank_unknown = false;
 	run_parties(&known, &late, 8000, 16000);
-	assert_int_equal(job_at(0)->members, 4);
-	assert_int_equal(job_at(0)->member[3]->number, 3);
-	assert_true(job_at(0)->member[3]->rank_known);
+	assert_int_equal(job_at(0)->sessions, 4);
+	assert_int_equal(job_at(0)->session[3]->number, 3);
+	assert_true(job_at(0)->session[3]->rank_known);
 }
 
 static void a_rank_that_is_anothers_is_never_accused(void **state)
@@ -291,12 +291,12 @@ static void a_rank_that_is_anothers_is_never_accused(void **state)
 	run_parties(&a, &b, 0, 10000);
 	assert_int_equal(only_key()->jobs, 1);
 	assert_int_equal(job_at(0)->live, 3);
-	assert_int_equal(job_at(0)->member[2]->number, NT_JOB_FIRST_UNKNOWN);
-	assert_false(job_at(0)->member[2]->rank_known);
+	assert_int_equal(job_at(0)->session[2]->number, NT_JOB_FIRST_UNKNOWN);
+	assert_false(job_at(0)->session[2]->rank_known);
 	assert_int_equal(counters()->conflicting_ranks, 1);
 }
 
-static void several_ranks_of_one_process_are_several_members(void **state)
+static void several_ranks_of_one_process_are_several_sessions(void **state)
 {
 	(void)state;
 	for (uint64_t at = 0; at < 5000; at += 500)
@@ -321,13 +321,13 @@ static void totals_count_each_window_once_also_late_ones(void **state)
 	(void)state;
 	run_parties(&a, &b, 0, 10000);
 	run_party(&b, 3000, 3500); /* sequence numbers go on: it is not a duplicate, but late */
-	assert_int_equal(counters()->member.late_windows, 2);
-	series = job_at(0)->member[0]->series;
+	assert_int_equal(counters()->session.late_windows, 2);
+	series = job_at(0)->session[0]->series;
 	assert_int_equal(HASH_COUNT(series), 1);
 	assert_int_equal(series->calls, 20 * 5);
 	assert_int_equal(series->bytes, 20 * 5 * 4096);
-	assert_int_equal(job_at(0)->member[2]->series->calls, 21 * 5);
-	assert_int_equal(job_at(0)->member[2]->steps, 21 * 5);
+	assert_int_equal(job_at(0)->session[2]->series->calls, 21 * 5);
+	assert_int_equal(job_at(0)->session[2]->steps, 21 * 5);
 }
 
 /* ---- caps --------------------------------------------------------------------------------------- */
@@ -369,12 +369,12 @@ static void the_model_survives_a_restart(void **state)
 	assert_int_equal(before.len, after.len);
 	assert_memory_equal(before.data, after.data, before.len);
 	assert_int_equal(job_at(0)->live, 5);
-	assert_string_equal(nt_rank_session_text(job_at(0)->member[2], NT_RANK_SESSION_GPU),
+	assert_string_equal(nt_rank_session_text(job_at(0)->session[2], NT_RANK_SESSION_GPU),
 			    "GPU-1");
 	/* And goes on as the same job. */
 	run_parties(&a, &b, 10000, 15000);
 	assert_int_equal(only_key()->jobs, 1);
-	assert_int_equal(job_at(0)->members, 5);
+	assert_int_equal(job_at(0)->sessions, 5);
 	assert_int_equal(counters()->jobs, 0);
 }
 
@@ -413,7 +413,7 @@ int main(void)
 		TEST(ranks_that_are_not_known_come_last_and_keep_their_number),
 		TEST(a_rank_that_becomes_known_takes_its_place),
 		TEST(a_rank_that_is_anothers_is_never_accused),
-		TEST(several_ranks_of_one_process_are_several_members),
+		TEST(several_ranks_of_one_process_are_several_sessions),
 		TEST(totals_count_each_window_once_also_late_ones),
 		TEST(the_model_survives_a_restart),
 		TEST(a_damaged_model_is_refused_at_every_length),

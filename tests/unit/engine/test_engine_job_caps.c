@@ -29,7 +29,7 @@ static void ranks_over_the_cap_are_refused_and_counted(void **state)
 	start_engine();
 	run_party(&party, 0, 10000);
 	assert_int_equal(job_at(0)->live, 8);
-	assert_int_equal(only_key()->members, 8);
+	assert_int_equal(only_key()->sessions, 8);
 	assert_int_equal(counters()->refused_ranks, 2 * 20);
 }
 
@@ -93,7 +93,7 @@ static void jobs_over_the_cap_are_refused_and_counted(void **state)
 	assert_int_equal(only_key()->jobs, 2);
 	assert_int_equal(counters()->refused_jobs, 2);
 	assert_int_equal(only_key()->admissions, 0);
-	assert_int_equal(only_key()->members, 2);
+	assert_int_equal(only_key()->sessions, 2);
 }
 
 static void communicators_and_series_over_the_cap_are_refused_and_counted(void **state)
@@ -105,8 +105,8 @@ static void communicators_and_series_over_the_cap_are_refused_and_counted(void *
 		window.comm = i + 1;
 		push_window(&agent, i * 500, window);
 	}
-	assert_int_equal(counters()->member.refused_series, 10);
-	assert_int_equal(counters()->member.refused_comms,
+	assert_int_equal(counters()->session.refused_series, 10);
+	assert_int_equal(counters()->session.refused_comms,
 			 NT_RANK_SESSION_MAX_SERIES + 10 - NT_RANK_SESSION_MAX_COMMS);
 }
 
@@ -130,7 +130,7 @@ static void ended_jobs_are_forgotten_over_the_cap_and_in_time(void **state)
 	push(feed_heartbeat(&agent, at + 2 * 3600 * 1000));
 	assert_int_equal(nt_engine_sweep(engine, 0), 0);
 	assert_int_equal(only_key()->jobs, 0);
-	assert_int_equal(only_key()->members, 0);
+	assert_int_equal(only_key()->sessions, 0);
 	assert_null(only_key()->process);
 	assert_null(only_key()->shared_comm);
 }

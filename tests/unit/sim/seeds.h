@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many seeds a test plays: 1, or NT_SIM_SEEDS (make check-full). */
+/* How many seeds a test plays: 1, or NT_SIM_SEEDS (make check-more). */
 #ifndef NT_TESTS_UNIT_SIM_SEEDS_H
 #define NT_TESTS_UNIT_SIM_SEEDS_H
 

@@ -7,18 +7,8 @@
 
 #include <cmocka.h>
 
-#include "tests/sim/cluster/truth/truth.h"
+#include "tests/unit/sim/scenarios.h"
 #include "tests/unit/sim/seeds.h"
-
-static struct cl_scenario scenario_with(const char *fault)
-{
-	struct cl_scenario scenario = cl_scenario_default();
-	const char *why;
-
-	if (fault && cl_fault_parse(fault, &scenario.fault[scenario.faults++], &why) < 0)
-		fail_msg("%s: %s", fault, why);
-	return scenario;
-}
 
 /* Plays it with each seed. Nobody innocent may be accused; `wanted` faults are to be found. */
 static void play(struct cl_scenario scenario, uint32_t wanted)
@@ -28,17 +18,9 @@ static void play(struct cl_scenario scenario, uint32_t wanted)
 		struct cl_outcome outcome;
 		struct cl_score score;
 
-		assert_null(cl_scenario_check(&scenario));
 		assert_int_equal(nt_judgement_new(&judgement), 0);
-		assert_int_equal(cl_run(&scenario, NULL, judgement, &outcome), 0);
-		score = cl_truth_score(&scenario, judgement, &outcome);
-		for (size_t i = 0; i < judgement->incidents; i++)
-			print_message("%s\n", judgement->judged[i].incident.summary);
-		assert_int_equal(score.wrong, 0);
-		assert_int_equal(score.wanted, wanted);
-		assert_int_equal(score.found, wanted);
+		score = scenario_play(&scenario, wanted, judgement, &outcome);
 		assert_int_equal(score.classed, wanted);
-		assert_int_equal(score.needless, 0);
 		assert_true(outcome.messages > 0 && outcome.frames > 20);
 		assert_int_equal(outcome.refused, 0);
 	}

@@ -14,35 +14,16 @@
 #include <cmocka.h>
 
 #include "tests/sim/cluster/draw.h"
-#include "tests/sim/cluster/truth/truth.h"
-
-static struct cl_scenario scenario_with(const char *fault)
-{
-	struct cl_scenario scenario = cl_scenario_default();
-	const char *why;
-
-	if (fault && cl_fault_parse(fault, &scenario.fault[scenario.faults++], &why) < 0)
-		fail_msg("%s: %s", fault, why);
-	return scenario;
-}
+#include "tests/unit/sim/scenarios.h"
 
 /* All that is wanted and nothing else; what was said last is left in `judgement`. */
 static void play(const struct cl_scenario *scenario, uint32_t wanted,
 		 struct nt_judgement *judgement)
 {
 	struct cl_outcome outcome;
-	struct cl_score score;
+	const struct cl_score score = scenario_play(scenario, wanted, judgement, &outcome);
 
-	assert_null(cl_scenario_check(scenario));
-	assert_int_equal(cl_run(scenario, NULL, judgement, &outcome), 0);
-	for (size_t i = 0; i < judgement->incidents; i++)
-		print_message("%s\n", judgement->judged[i].incident.summary);
-	score = cl_truth_score(scenario, judgement, &outcome);
-	assert_int_equal(score.wrong, 0);
-	assert_int_equal(score.wanted, wanted);
-	assert_int_equal(score.found, wanted);
 	assert_int_equal(score.classed, wanted);
-	assert_int_equal(score.needless, 0);
 }
 
 static void comes_out_right(struct cl_scenario scenario, uint32_t wanted)

@@ -201,7 +201,7 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 - name: NT_TOKEN_FILE
   value: /run/neutracer/token/token
 {{- if .Values.aggregator.tls.existingSecret }}
-# Whoever signed it: this very certificate is trusted.
+# Trusts this certificate itself, whoever signed it.
 - name: NT_CA_FILE
   value: /run/neutracer/tls/tls.crt
 {{- end }}

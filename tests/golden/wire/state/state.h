@@ -50,7 +50,7 @@ static inline void golden_fill_state(void)
 	golden_state_2.state.chunks = 5009;
 	golden_state_2.state.total = 5010;
 	golden_state_2.state.hash = 0xa1b2c3d4e5f60718;
-	golden_state_2.state.head = (struct nt_job_head){
+	golden_state_2.state.head = (struct nt_wire_job_summary){
 		.id = "0123456789abcdef",
 		.name = "llm-70b",
 		.namespace = "train",

@@ -313,7 +313,7 @@ static struct nt_message golden_window = {
 
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
-	golden_window_6, golden_window_7, golden_window_8;
+	golden_window_6, golden_window_7, golden_window_8, golden_window_9;
 
 static inline void golden_fill_window(void)
 {
@@ -348,6 +348,10 @@ static inline void golden_fill_window(void)
 
 	golden_window_8 = golden_window_7;
 	golden_window_8.window.exit_status = 2200;
+
+	golden_window_9 = golden_window_8;
+	golden_window_9.window.ended_by_parent = true;
+	golden_window_9.window.ended_early_ns = 2201;
 }
 
 #endif

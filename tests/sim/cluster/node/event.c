@@ -138,7 +138,11 @@ static struct nt_event_call device_event(const struct cl_node *node,
 
 	event.launches = call->launches;
 	set_word(&event, probe->event, READY);
-	set_word(&event, probe->stream, call->kind == CL_CALL_WAIT ? GRADIENTS : KERNELS);
+	/* What overlaps waits for the kernels; what joins makes the kernels wait. */
+	const bool of_gradients = call->kind == CL_CALL_WAIT     ? call->overlaps
+				  : call->kind == CL_CALL_RECORD ? !call->overlaps
+								 : false;
+	set_word(&event, probe->stream, of_gradients ? GRADIENTS : KERNELS);
 	return event;
 }
 

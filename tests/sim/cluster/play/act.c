@@ -67,6 +67,8 @@ static void leave(struct cl_play *play, struct cl_rank *rank, const struct cl_ac
 		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns + 2 * US,
 			  rank->call_ns + 2 * US);
 		rank->comm_ns = ns;
+		if (act->op == NT_OP_ALL_GATHER)
+			rank->gathered_ns = ns;
 	} else {
 		cl_record(play, rank, CL_CALL_COLLECTIVE, act, rank->call_ns, rank->call_ns);
 		rank->compute_ns = ns;
@@ -230,6 +232,20 @@ static bool receive(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 	return true;
 }
 
+/* Kernels wait for an event behind what was gathered, or behind all. */
+static void join(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act)
+{
+	const int64_t ns = act->gathered ? rank->gathered_ns : rank->comm_ns;
+
+	if (ns > rank->compute_ns)
+		rank->compute_ns = ns;
+	if (play->s->mode == CL_PLUGIN && !act->gathered)
+		return;
+	cl_record(play, rank, CL_CALL_RECORD, act, rank->host_ns, rank->host_ns);
+	cl_record(play, rank, CL_CALL_WAIT, act, rank->host_ns + US, rank->host_ns + US);
+	rank->host_ns += 2 * US;
+}
+
 static void synchronise(struct cl_play *play, struct cl_rank *rank, const struct cl_act *act)
 {
 	bool all = act->kind == CL_SYNC_ALL;
@@ -274,8 +290,7 @@ bool cl_act(struct cl_play *play, struct cl_rank *rank, uint32_t number, const s
 			return false;
 		break;
 	case CL_JOIN:
-		if (rank->comm_ns > rank->compute_ns)
-			rank->compute_ns = rank->comm_ns;
+		join(play, rank, act);
 		break;
 	default:
 		synchronise(play, rank, act);

@@ -18,9 +18,9 @@
 
 const struct cl_program *cl_play_program(const struct cl_play *play, uint32_t rank)
 {
-	const bool evaluates = cl_scenario_is_evaluation(play->s, play->step);
+	const enum cl_step_kind kind = cl_scenario_step_kind(play->s, play->step);
 
-	return &play->program[evaluates][cl_stage_of(play->s, rank)];
+	return &play->program[kind][cl_stage_of(play->s, rank)];
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -66,6 +66,18 @@ static void hold_host(struct cl_play *play, struct cl_rank *rank, uint32_t numbe
 	}
 }
 
+/* A checkpoint: each writes its share, and they do not end together. */
+static void save(struct cl_play *play, struct cl_rank *rank, uint32_t number)
+{
+	const int64_t start_ns = rank->host_ns;
+	const int64_t ns = cl_effect_of_saving_ns(play->s, number, play->step);
+
+	rank->host.write_bytes += (uint64_t)ns;
+	rank->host.on_cpu_ns += (uint64_t)(ns / 20);
+	rank->host_ns += ns;
+	cl_record_host(play, rank, start_ns, true);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void run(struct cl_play *play, uint32_t number)
@@ -97,6 +109,8 @@ static void begin(struct cl_play *play, uint32_t number)
 		return;
 	}
 	rank->at = 0;
+	if (cl_scenario_step_kind(play->s, play->step) == CL_STEP_SAVED)
+		save(play, rank, number);
 	hold_host(play, rank, number);
 }
 
@@ -250,8 +264,8 @@ static int make_programs(struct cl_play *play)
 {
 	int r = 0;
 
-	for (int evaluates = 0; evaluates < 2 && r == 0; evaluates++)
-		r = cl_programs_build(play->s, evaluates, &play->program[evaluates]);
+	for (int kind = 0; kind < CL_STEP_END && r == 0; kind++)
+		r = cl_programs_build(play->s, (enum cl_step_kind)kind, &play->program[kind]);
 	return r;
 }
 
@@ -271,7 +285,8 @@ static int make(struct cl_play *play)
 	if (!play->rank || !play->runnable)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < play->ranks; i++) {
-		play->rank[i].nature = 1 + play->s->spread * cl_gauss(&play->random);
+		play->rank[i].nature = (1 + play->s->spread * cl_gauss(&play->random)) *
+				       cl_effect_of_nature(play->s, i);
 		play->rank[i].host_ns =
 			(int64_t)(cl_chance(&play->random) *
 				  (play->s->start_s > 0 ? play->s->start_s * 1e9 : 5e6));
@@ -308,8 +323,8 @@ void cl_play_free(struct cl_play *play)
 {
 	if (!play)
 		return;
-	for (int evaluates = 0; evaluates < 2; evaluates++)
-		cl_programs_free(play->program[evaluates], play->s->pp);
+	for (int kind = 0; kind < CL_STEP_END; kind++)
+		cl_programs_free(play->program[kind], play->s->pp);
 	for (uint32_t i = 0; i < play->ranks; i++) {
 		if (play->rank) {
 			free(play->rank[i].calls.call);

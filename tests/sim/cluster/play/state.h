@@ -18,6 +18,7 @@ struct cl_group_state {
 struct cl_rank {
 	size_t at; /* the act that comes next */
 	int64_t host_ns, compute_ns, comm_ns; /* until when each is busy */
+	int64_t gathered_ns; /* when the last weights are there that were gathered ahead */
 	int64_t call_ns, arrive_ns; /* of the call that it is in */
 	int64_t start_ns; /* when its process begins */
 	double nature; /* how long its kernels take, against the average */
@@ -40,7 +41,7 @@ struct cl_inbox {
 struct cl_play {
 	const struct cl_scenario *s; /* as it is now: one of these */
 	struct cl_scenario sized[2];
-	struct cl_program *program[2]; /* owned, by stage; of training and of evaluation */
+	struct cl_program *program[CL_STEP_END]; /* owned, by stage */
 	struct cl_rank *rank; /* owned */
 	struct cl_group_state *group[CL_GROUP_END]; /* owned, by first rank */
 	struct cl_inbox *inbox[2]; /* owned, by rank; backward and forward */

@@ -13,14 +13,19 @@
 /* What costs less is not worth a word. */
 static const double least_cost = 0.03;
 
+enum {
+	SELDOM = 8, /* windows with the fault: fewer are a few hiccups */
+};
+
 static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uint32_t rank)
 {
 	/* Why its threads are late is seen on the node itself. */
 	if (f->kind == CL_CONTENTION)
 		return cl_scenario_node_of(s, rank) == f->target;
 	if (f->kind == CL_COMPUTE_NODE)
+		/* Without peers elsewhere it shows by its past, if that was not slow, too. */
 		return cl_sight_has_work_of(s, rank) && cl_scenario_node_of(s, rank) == f->target &&
-		       cl_sight_is_compared(s, f->target);
+		       (cl_sight_is_compared(s, f->target) || f->from > 0);
 	if (!cl_sight_is_even(s) && f->kind == CL_COMPUTE_HALF)
 		return cl_sight_has_work_of(s, rank) && cl_replica_of(s, rank) % 2 == 0;
 	if (cl_sight_is_alone(s, rank) && rank == f->target &&
@@ -252,7 +257,7 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 	case EVERYBODY:
 		return strcmp(incident->class, "hang") == 0;
 	case TWO_POPULATIONS:
-		return strcmp(incident->class, "unknown") == 0;
+		return accuses(incident) && strcmp(incident->class, "unknown") == 0;
 	case NOTHING_NEEDED:
 		return !accuses(incident) || names_rank(incident, f->target) ||
 		       names_part(s, incident, f->target);
@@ -286,10 +291,13 @@ static bool is_cut_short(const struct cl_scenario *s, const struct cl_fault *f)
 	return false;
 }
 
-/* On in less than three of five windows it is off when it is looked at. */
+/* On in so few windows that a few hiccups look the same. */
 static bool is_seldom(const struct cl_scenario *s, const struct cl_fault *f)
 {
-	return f->of && 5 * f->on < 3 * f->of && f->of * s->step_s > 2 * s->window_s;
+	const uint32_t until = f->until < s->steps ? f->until : s->steps;
+
+	return f->of && until > f->from && (until - f->from) * f->on < SELDOM * f->of &&
+	       f->of * s->step_s > 2 * s->window_s;
 }
 
 /* At T3 a host is behind its device, and what another rank holds up hides what holds it up. */
@@ -383,6 +391,23 @@ static double score_cost(const struct cl_scenario *s, const struct nt_judgement 
 	return said / (outcome->lost_s * cl_scenario_ranks(s) / 3600);
 }
 
+/* The step time with the fault ÷ that of the same steps played without it. */
+static double score_slowdown(const struct cl_scenario *s, const struct nt_judgement *judgement,
+			     const struct cl_outcome *outcome, const struct cl_score *score)
+{
+	const double part = outcome->cost[0].part;
+
+	if (s->faults != 1 || !score->found || part >= 1 || part <= 0)
+		return -1;
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
+
+		if (names(s, &s->fault[0], incident))
+			return incident->slowdown * (1 - part);
+	}
+	return -1;
+}
+
 /* A hang, or a slow network, of which nothing was played: an alarm though it names nobody. */
 static bool is_false_alarm(const struct cl_scenario *s, const struct nt_wire_incident *incident)
 {
@@ -415,6 +440,14 @@ static bool tells_of_the_job(const struct cl_scenario *s, const struct nt_wire_i
 	return false;
 }
 
+/* Sequences make the work of replicas uneven, and a phase is a change of the job. */
+static bool tells_of_the_structure(const struct cl_scenario *s,
+				   const struct nt_wire_incident *incident)
+{
+	return (s->structure.shares > 0 && strcmp(incident->class, "imbalance") == 0) ||
+	       (s->structure.phase && strcmp(incident->class, "job-wide") == 0);
+}
+
 /* All that went wrong is over, and more than long enough ago. */
 static bool is_over(const struct cl_scenario *s)
 {
@@ -433,7 +466,7 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 			       const struct nt_judgement *judgement,
 			       const struct cl_outcome *outcome)
 {
-	struct cl_score score = {.seconds = -1, .cost = -1};
+	struct cl_score score = {.seconds = -1, .cost = -1, .slowdown = -1};
 
 	for (size_t i = 0; i < scenario->faults; i++)
 		score_fault(scenario, i, judgement, outcome, &score);
@@ -445,10 +478,12 @@ struct cl_score cl_truth_score(const struct cl_scenario *scenario,
 		score.open += is_over(scenario) && strcmp(incident->state, "firing") == 0;
 		for (size_t j = 0; j < scenario->faults; j++)
 			wanted |= names(scenario, &scenario->fault[j], incident);
-		wanted |= tells_of_the_job(scenario, incident, outcome);
+		wanted |= tells_of_the_job(scenario, incident, outcome) ||
+			  tells_of_the_structure(scenario, incident);
 		score.needless +=
 			!wanted && (!accuses(incident) || is_false_alarm(scenario, incident));
 	}
 	score.cost = score_cost(scenario, judgement, outcome, &score);
+	score.slowdown = score_slowdown(scenario, judgement, outcome, &score);
 	return score;
 }

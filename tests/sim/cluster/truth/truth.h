@@ -19,6 +19,8 @@ struct cl_score {
 	double seconds; /* from the first fault to the word; negative: none */
 	/* What was said that all of it cost ÷ what it cost; NAN: said not to be known; < 0: no measure. */
 	double cost;
+	/* The slowdown of the only fault as said ÷ as it was; < 0: no measure. */
+	double slowdown;
 };
 
 struct cl_score cl_truth_score(const struct cl_scenario *scenario,

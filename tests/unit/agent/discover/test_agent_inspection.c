@@ -126,26 +126,26 @@ static void symbols_are_as_many_as_they_say_and_each_is_checked(void **state)
 
 static void places_are_of_a_timed_row_and_within_their_number(void **state)
 {
-	struct nt_gc_probe_places places = {.begins = 1, .ends = NT_GC_PROBE_PLACES}, got;
-	const uint8_t *body = (const uint8_t *)&places;
+	struct nt_gc_probe_sites sites = {.begins = 1, .ends = NT_GC_PROBE_SITES}, got;
+	const uint8_t *body = (const uint8_t *)&sites;
 
 	(void)state;
-	while (!nt_probe_row((uint16_t)places.row)->timed)
-		places.row++;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), 0);
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places) - 1, &got), -EBADMSG);
-	places.ends++;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), -EBADMSG);
-	places.ends = 0;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), -EBADMSG);
-	places.ends = 1;
-	places.end[0].offset = UINT64_MAX;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), -EBADMSG);
-	places.end[0].offset = 0;
-	places.row = 0;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), -EBADMSG);
-	places.row = UINT32_MAX;
-	assert_int_equal(nt_inspection_parse_places(body, sizeof(places), &got), -EBADMSG);
+	while (!nt_probe_row((uint16_t)sites.row)->timed)
+		sites.row++;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), 0);
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites) - 1, &got), -EBADMSG);
+	sites.ends++;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
+	sites.ends = 0;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
+	sites.ends = 1;
+	sites.end[0].offset = UINT64_MAX;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
+	sites.end[0].offset = 0;
+	sites.row = 0;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
+	sites.row = UINT32_MAX;
+	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
 }
 
 static void an_environment_from_a_worker_is_cleaned(void **state)

@@ -183,8 +183,8 @@ static void the_agents_budget_takes_from_the_one_with_the_most_events(void **sta
 		if (i % 10 != 9)
 			continue;
 		/* 1 us an event: 16,000 a second are 80 % of the budget. */
-		nt_governor_balance(played.governor, (played.events + other.events) * 1000,
-				    NT_SECOND);
+		nt_governor_budget(played.governor, (played.events + other.events) * 1000,
+				   NT_SECOND);
 		played.events = other.events = 0;
 	}
 	assert_true(plan_of(&played)->governed);
@@ -220,11 +220,11 @@ static void a_process_that_is_not_sampled_for_a_minute_is_forgotten(void **state
 	nt_governor_meet(played.governor, OTHER);
 	for (int i = 0; i < 59; i++) {
 		play(&played, PID, "MPI_Allreduce", 10, 1000);
-		nt_governor_balance(played.governor, 1000, NT_SECOND);
+		nt_governor_budget(played.governor, 1000, NT_SECOND);
 	}
 	assert_non_null(nt_governor_plan(played.governor, OTHER));
 	play(&played, PID, "MPI_Allreduce", 10, 1000);
-	nt_governor_balance(played.governor, 1000, NT_SECOND);
+	nt_governor_budget(played.governor, 1000, NT_SECOND);
 	assert_null(nt_governor_plan(played.governor, OTHER));
 	assert_non_null(nt_governor_plan(played.governor, PID));
 	nt_governor_free(played.governor);

@@ -40,7 +40,7 @@ static uint64_t play_crowd(struct crowd *crowd, uint64_t event_ns, int seconds)
 			play(&crowd->of[n], crowd->pid[n], "MPI_Allreduce", crowd->calls[n], 1000);
 			events += crowd->of[n].events;
 		}
-		nt_governor_balance(crowd->of[0].governor, events * event_ns, NT_SECOND);
+		nt_governor_budget(crowd->of[0].governor, events * event_ns, NT_SECOND);
 	}
 	return events;
 }

@@ -145,8 +145,8 @@ static void what_is_no_key_of_this_node_is_not_taken(void **state)
 		struct answer answer;
 		const char *text;
 	} cases[] = {
-		{{"403 Forbidden", "{\"detail\":\"the token is of node 'gpu-08'\"}"},
-		 "HTTP 403: the token is of node 'gpu-08'"},
+		{{"403 Forbidden", "{\"detail\":\"the token belongs to node 'gpu-08'\"}"},
+		 "HTTP 403: the token belongs to node 'gpu-08'"},
 		{{"200 OK", LINE("gpu-08", KEY)}, "the key of node 'gpu-08', not of 'gpu-07'"},
 		{{"200 OK", "{\"key\":7}"},
 		 "not one line 'neutracer-node-key-v1 NODE ID KEY', as \"neutracer node-key\" "

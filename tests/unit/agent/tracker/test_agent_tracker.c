@@ -416,9 +416,32 @@ static void a_pool_of_threads_is_measured_as_one_rank(void **state)
 	node_stop(&node);
 }
 
+/* Who of several ranks ended first may depend on it. */
+static void an_end_that_is_noticed_after_a_window_was_sent_keeps_its_time(void **state)
+{
+	struct node node;
+	uint64_t ended_ns;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 40);
+	ended_ns = node.now_ns;
+	for (int i = 0; i < 3; i++)
+		nt_tracker_tick(node.tracker, node.now_ns += SECOND);
+	nt_tracker_exited(node.tracker, PID, PID, ended_ns);
+	assert_true(node_last(&node)->window.ended);
+	assert_int_equal(node_last(&node)->window.end_boot_ns -
+				 node_last(&node)->window.ended_early_ns,
+			 ended_ns);
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_that_is_noticed_after_a_window_was_sent_keeps_its_time),
 		cmocka_unit_test(an_mpi_job_is_measured_from_end_to_end),
 		cmocka_unit_test(calls_and_bytes_of_all_windows_are_those_that_were_made),
 		cmocka_unit_test(the_world_has_one_id_on_all_ranks_and_after_a_restart),

@@ -54,7 +54,7 @@ static void who_owns_a_job_is_named_where_its_ranks_are_asked_for(void **state)
 	assert_non_null(strstr(text(problem, "detail"), "http://two:9480"));
 	show_head("");
 	unknown = get_status("/api/v1/jobs/00000000000000aa/ranks", 503);
-	assert_non_null(strstr(text(unknown, "detail"), "does not say"));
+	assert_non_null(strstr(text(unknown, "detail"), "address is unknown"));
 }
 
 /* ---- slow ranks ---------------------------------------------------------------------------------- */

@@ -29,27 +29,26 @@ static const struct {
 	const char *token, *answer, *reason; /* reason NULL: granted to gpu-07 */
 } tokens[] = {
 	{"good", STATUS("neutracer", AGENT, ON_NODE("\"gpu-07\"")), NULL},
-	{"invalid", "{\"status\":{\"error\":\"[invalid bearer token]\"}}",
-	 "the token is not valid"},
+	{"invalid", "{\"status\":{\"error\":\"[invalid bearer token]\"}}", "the token is invalid"},
 	{"other-audience", STATUS("vault", AGENT, ON_NODE("\"gpu-07\"")),
 	 "the token is for another audience"},
 	{"other-account",
 	 STATUS("neutracer", "system:serviceaccount:neutracer:default", ON_NODE("\"gpu-07\"")),
-	 "the token is of another service account"},
+	 "the token belongs to another service account"},
 	{"other-namespace",
 	 STATUS("neutracer", "system:serviceaccount:team:neutracer-agent", ON_NODE("\"gpu-07\"")),
-	 "the token is of another service account"},
+	 "the token belongs to another service account"},
 	{"old-cluster", STATUS("neutracer", AGENT, "\"x\":[\"y\"]"),
-	 "the token names no node: it takes a token that is bound to a pod, and Kubernetes 1.30 or "
+	 "the token names no node: it must be bound to a pod, in Kubernetes 1.30 or "
 	 "later"},
 	{"two-nodes", STATUS("neutracer", AGENT, ON_NODE("\"gpu-07\",\"gpu-08\"")),
-	 "the token names no node: it takes a token that is bound to a pod, and Kubernetes 1.30 or "
+	 "the token names no node: it must be bound to a pod, in Kubernetes 1.30 or "
 	 "later"},
 	{"not-text", STATUS("neutracer", AGENT, ON_NODE("7")),
-	 "the token names no node: it takes a token that is bound to a pod, and Kubernetes 1.30 or "
+	 "the token names no node: it must be bound to a pod, in Kubernetes 1.30 or "
 	 "later"},
 	{"elsewhere", STATUS("neutracer", AGENT, ON_NODE("\"gpu-08\"")),
-	 "the token is of node 'gpu-08'"},
+	 "the token belongs to node 'gpu-08'"},
 };
 
 static bool review(struct kube_server *server, int fd, const struct kube_request *request)

@@ -295,7 +295,7 @@ static void keys_that_are_no_longer_used_are_removed(void **state)
 		assert_int_equal(publish_set(&mark, n, 1), 0);
 	for (size_t i = 0; i < keys; i++)
 		left += entries[i].value.len > 0;
-	assert_int_equal(left, 4); /* a chunk and a manifest for each place */
+	assert_int_equal(left, 4); /* a chunk and a manifest for each slot */
 	assert_int_equal(load(&mark), 4);
 }
 
@@ -442,7 +442,7 @@ static void what_says_what_cannot_be_is_refused_and_counted(void **state)
 	assert_int_equal(nt_state_log_take(state_log, &junk), 0);
 	take_as(state_log, "state/4/0/0", &message); /* no generation */
 	message.state.generation = 3;
-	take_as(state_log, "state/4/0/0", &message); /* of the other place */
+	take_as(state_log, "state/4/0/0", &message); /* of the other slot */
 	message.state.shard = SHARD + 1;
 	take_as(state_log, "state/4/1/0", &message); /* of another shard */
 	message.state.shard = SHARD;

@@ -88,42 +88,44 @@ static void what_is_no_plain_data_is_refused_with_its_byte(void **state)
 	} pickles[] = {
 		{BYTES(""), "cut short: the pickle ends at byte 0"},
 		{BYTES("\200"), "cut short: the pickle ends at byte 1"},
-		{BYTES("\200\006N."), "byte 0 of the pickle: a protocol newer than 5"},
-		{BYTES("\200\002."), "byte 2 of the pickle: it ends with another number"},
-		{BYTES("\200\002NN."), "byte 4 of the pickle: it ends with another number"},
-		{BYTES("\200\002(."), "it ends with another number"},
-		{BYTES("\200\002N.N"), "1 bytes behind the end of the pickle"},
+		{BYTES("\200\006N."), "byte 0 of the pickle: the protocol is newer than 5"},
+		{BYTES("\200\002."), "byte 2 of the pickle: the pickle does not end with exactly"},
+		{BYTES("\200\002NN."),
+		 "byte 4 of the pickle: the pickle does not end with exactly"},
+		{BYTES("\200\002(."), "the pickle does not end with exactly"},
+		{BYTES("\200\002N.N"), "1 bytes follow the end of the pickle"},
 		{BYTES("\200\002X\4\0\0\0abc"), "cut short: the pickle ends at byte 10"},
 		{BYTES("\200\002X\377\377\377\377"), "cut short"},
 		{BYTES("\200\004\215\377\377\377\377\377\377\377\377"), "cut short"},
-		{BYTES("\200\002X\1\0\0\0\377."), "byte 2 of the pickle: a text that is no UTF-8"},
-		{BYTES("\200\002\212\011\0\0\0\0\0\0\0\0\0."), "a number of more than 64 bits"},
+		{BYTES("\200\002X\1\0\0\0\377."), "byte 2 of the pickle: a string is not UTF-8"},
+		{BYTES("\200\002\212\011\0\0\0\0\0\0\0\0\0."), "an integer has more than 64 bits"},
 		{BYTES("\200\002"
 		       "cos\nsystem\nX\2\0\0\0ls\205R."),
 		 "byte 2 of the pickle: opcode 0x63: only numbers"},
-		{BYTES("\200\002h\0."), "byte 2 of the pickle: a value that was not remembered"},
-		{BYTES("\200\002q\0."), "nothing to remember"},
-		{BYTES("\200\002(q\0."), "nothing to remember"},
-		{BYTES("\200\002Nr\0\0\0\1."), "more to remember than can be kept"},
-		{BYTES("\200\002Nr\0\1\0\0."), "more to remember than can be kept"},
-		{BYTES("\200\002Na."), "fewer values than it takes"},
-		{BYTES("\200\002NNa."), "no list to put this into"},
-		{BYTES("\200\002]N(a."), "no list to put this into"},
-		{BYTES("\200\002](a."), "a list that was begun inside"},
-		{BYTES("\200\002}(N\207."), "a list that was begun inside"},
-		{BYTES("\200\002]NNs."), "no dict to put this into"},
-		{BYTES("\200\002}NNs."), "a key that is neither a text nor a number"},
-		{BYTES("\200\002}X\2\0\0\0a\0Ns."), "a key that is neither a text nor a number"},
-		{BYTES("\200\002}(Nu."), "a key without a value"},
-		{BYTES("\200\002Ne."), "the end of a list that was not begun"},
-		{BYTES("\200\002(Ne."), "no list to put this into"},
-		{BYTES("\200\002\207."), "fewer values than it takes"},
+		{BYTES("\200\002h\0."), "byte 2 of the pickle: no such value in the memo"},
+		{BYTES("\200\002q\0."), "no value to store in the memo"},
+		{BYTES("\200\002(q\0."), "no value to store in the memo"},
+		{BYTES("\200\002Nr\0\0\0\1."), "the index in the memo is too large"},
+		{BYTES("\200\002Nr\0\1\0\0."), "the index in the memo is too large"},
+		{BYTES("\200\002Na."), "too few values on the stack"},
+		{BYTES("\200\002NNa."), "no list to add to"},
+		{BYTES("\200\002]N(a."), "no list to add to"},
+		{BYTES("\200\002](a."), "a mark inside of a list"},
+		{BYTES("\200\002}(N\207."), "a mark inside of a list"},
+		{BYTES("\200\002]NNs."), "no dict to add to"},
+		{BYTES("\200\002}NNs."), "a key of a dict is neither a string nor an integer"},
+		{BYTES("\200\002}X\2\0\0\0a\0Ns."),
+		 "a key of a dict is neither a string nor an integer"},
+		{BYTES("\200\002}(Nu."), "a key of a dict has no value"},
+		{BYTES("\200\002Ne."), "no mark on the stack"},
+		{BYTES("\200\002(Ne."), "no list to add to"},
+		{BYTES("\200\002\207."), "too few values on the stack"},
 		/* A list that is part of itself, at once and by way of another. */
 		{BYTES("\200\002]q\0h\0a."),
-		 "byte 7 of the pickle: no list to put this into, or one"},
+		 "byte 7 of the pickle: no list to add to, or it is part"},
 		{BYTES("\200\002]q\0(h\0e."),
-		 "no list to put this into, or one that is used already"},
-		{BYTES("\200\002]q\0]q\1h\0ah\0h\1a."), "or one that is used already"},
+		 "no list to add to, or it is part of another value already"},
+		{BYTES("\200\002]q\0]q\1h\0ah\0h\1a."), "or it is part of another value already"},
 	};
 
 	(void)state;
@@ -162,7 +164,7 @@ static void lists_in_lists_are_read_up_to_the_cap(void **state)
 			assert_int_equal(nt_buf_append(&buf, "\205", 1), 0);
 		assert_int_equal(nt_buf_append(&buf, ".", 1), 0);
 		if (depth > NT_PICKLE_MAX_DEPTH) {
-			assert_too_much(&buf, "lists in lists, too deep");
+			assert_too_much(&buf, "lists are nested too deep");
 			continue;
 		}
 		assert_int_equal(nt_pickle_read("file", buf.data, buf.len, &root, &error), 0);
@@ -183,7 +185,7 @@ static void a_list_that_is_used_often_counts_as_often(void **state)
 		assert_int_equal(nt_buf_append(&buf, twice, sizeof(twice)), 0);
 	}
 	assert_int_equal(nt_buf_append(&buf, ".", 1), 0);
-	assert_too_much(&buf, "byte 103 of the pickle: more values than can be read");
+	assert_too_much(&buf, "byte 103 of the pickle: more values than the reader accepts");
 }
 
 static void values_that_wait_beyond_the_cap_are_refused(void **state)
@@ -198,7 +200,7 @@ static void values_that_wait_beyond_the_cap_are_refused(void **state)
 		memset(marks, '(', sizeof(marks));
 		assert_int_equal(nt_buf_append(&buf, marks, sizeof(marks)), 0);
 	}
-	assert_too_much(&buf, "more values wait than can be kept");
+	assert_too_much(&buf, "too many values on the stack");
 }
 
 int main(void)

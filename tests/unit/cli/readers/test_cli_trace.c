@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,6 +85,67 @@ static void a_table_becomes_a_frame_a_step_with_the_sum_of_compute_as_own_work(v
 	assert_int_equal(frame->sample[1].release_ns - frame->sample[1].arrive_ns, 1500000000);
 	assert_int_equal(trace->frame[1].frame.start_ns, frame->end_ns);
 	assert_true(trace->frame[1].frame.completeness == 0.5);
+}
+
+/* The group of replicas 0 and 1 of one stage, in a step with these further calls. */
+static struct nt_trace *read_group(const char *calls)
+{
+	static char text[1024];
+	struct nt_trace_error error = {0};
+	struct nt_trace *trace = NULL;
+
+	(void)snprintf(text, sizeof(text),
+		       HEADER "0,0,0,7,params-all-gather,0,0.25,0,0,-1,-1\n"
+			      "1,0,4,7,params-all-gather,0,0.5,0,0,-1,-1\n"
+			      "0,0,0,7,forward-compute,1,1,0,0,0,0\n"
+			      "1,0,4,7,forward-compute,1,1,0,0,0,0\n"
+			      "%s",
+		       calls);
+	put_file(0, "group.csv", text);
+	assert_int_equal(nt_trace_read_straggler(path[0], &trace, &error), 0);
+	assert_int_equal(trace->frames, 1);
+	return trace;
+}
+
+static void the_transfer_of_a_group_is_the_shortest_duration_of_each_of_its_calls(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_frame_rank *rank;
+
+	(void)state;
+	trace = read_group("0,0,0,7,grads-reduce-scatter,2,3,0,0,-1,-1\n"
+			   "1,0,4,7,grads-reduce-scatter,4,1,0,0,-1,-1\n"
+			   "0,0,0,7,grads-reduce-scatter,5,1,16,0,-1,-1\n"
+			   "1,0,4,7,grads-reduce-scatter,5,1,16,0,-1,-1\n");
+	rank = trace->frame[0].frame.rank;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(rank[i].comms, 1);
+		assert_int_equal(rank[i].comm->id, rank[0].comm->id);
+		assert_int_equal(rank[i].comm->size, 2);
+		assert_int_equal(rank[i].comm->ops, 1);
+		assert_true(rank[i].comm->op->by_gpu);
+		assert_int_equal(rank[i].comm->op->timed_calls, 1);
+		assert_int_equal(rank[i].comm->op->min_ns, 2250000000);
+	}
+	assert_int_equal(rank[0].comm->op->sum_ns, 4250000000);
+}
+
+static void a_group_with_a_call_that_not_all_made_once_has_no_transfer(void **state)
+{
+	static const char *const calls[] = {
+		"0,0,0,7,grads-reduce-scatter,2,3,0,0,-1,-1\n",
+		"0,0,0,7,grads-reduce-scatter,2,3,0,0,-1,-1\n"
+		"0,0,0,7,grads-reduce-scatter,3,3,0,0,-1,-1\n",
+		/* A third replica exists. */
+		"2,0,8,7,forward-compute,1,1,0,0,0,0\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		nt_auto(nt_trace) struct nt_trace *trace = read_group(calls[i]);
+
+		assert_int_equal(trace->frame[0].frame.rank[0].comms, 0);
+	}
 }
 
 static void a_damaged_table_is_refused_by_line_and_column(void **state)
@@ -220,14 +282,14 @@ static void kineto_files_of_jobs_of_different_sizes_are_refused(void **state)
 	put_file(0, "first.json", RANK_OF("1", "4"));
 	put_file(1, "second.json", RANK_OF("0", "8"));
 	assert_int_equal(nt_trace_read_kineto(paths, 2, &trace, &error), -EBADMSG);
-	assert_non_null(strstr(error.text, "not of one job, which had 8 or 4 ranks"));
+	assert_non_null(strstr(error.text, "not of one job: the sizes are 8 and 4 ranks"));
 	put_file(0, "first.json", RANK_OF("0", "1"));
 	put_file(1, "second.json",
 		 "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":1}]");
 	assert_int_equal(rename(path[1], "build/worker7.json"), 0);
 	(void)snprintf(path[1], sizeof(path[1]), "build/worker7.json");
 	assert_int_equal(nt_trace_read_kineto(paths, 2, &trace, &error), -EBADMSG);
-	assert_non_null(strstr(error.text, "not of one job, which had 1 ranks"));
+	assert_non_null(strstr(error.text, "not of one job: the first states a size of 1 ranks"));
 }
 
 static void assert_kineto_refused(const char *text, const char *why)
@@ -246,8 +308,8 @@ static void assert_kineto_refused(const char *text, const char *why)
 static void a_damaged_kineto_trace_is_refused_with_its_reason(void **state)
 {
 	(void)state;
-	assert_kineto_refused("", "no JSON");
-	assert_kineto_refused("{\"traceEvents\": [", "no JSON");
+	assert_kineto_refused("", "invalid JSON");
+	assert_kineto_refused("{\"traceEvents\": [", "invalid JSON");
 	assert_kineto_refused("{}", "traceEvents");
 	assert_kineto_refused("[]", "no GPU kernels");
 	assert_kineto_refused("{\"distributedInfo\":{\"rank\":-4},\"traceEvents\":[]}",
@@ -257,16 +319,16 @@ static void a_damaged_kineto_trace_is_refused_with_its_reason(void **state)
 	assert_kineto_refused(RANK_OF("5", "\"8\""), "world_size is not");
 	assert_kineto_refused(
 		"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":-1,\"dur\":1}]",
-		"no sound ts");
+		"expected ts and dur");
 	assert_kineto_refused(
 		"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1e300,\"dur\":1}]",
-		":1: event 0: 'k' has no sound ts");
+		":1: event 0: 'k': expected ts and dur");
 	assert_kineto_refused("[{\"ph\":\"M\"},\n{\"ph\":\"X\",\"name\":\"k\",\"ts\":[]}]",
-			      ":2: event 1: 'k' has no sound ts");
+			      ":2: event 1: 'k': expected ts and dur");
 	assert_kineto_refused(
 		"{\"other\": [[],\n[]],\n\"traceEvents\": [{\"args\": {\"a\": [1,\n2]}},"
 		"\n7,{\"ph\":\"X\",\"name\":\"k\",\"ts\":[]}], \"last\": [1, 2, 3]}",
-		":5: event 2: 'k' has no sound ts");
+		":5: event 2: 'k': expected ts and dur");
 	assert_kineto_refused(
 		"{\"traceEvents\":[],\n\"distributedInfo\":\n{\"rank\":5,\"world_size\":3}}",
 		":2: distributedInfo: world_size is not a number from 6 to");
@@ -330,12 +392,82 @@ static void the_long_last_stage_of_ST_is_an_imbalance_and_accuses_nobody(void **
 		assert_string_equal(judgement->judged[0].incident.culprit[i].kind, "stage");
 }
 
+/*
+ * A job of four replicas and two stages. From step 25 on calls of the last stage transfer `network` times
+ * as long, and rank 1 computes `compute` times as long, for which its replicas wait.
+ */
+static void put_slowing(double network, double compute)
+{
+	static char text[512 * 1024];
+	size_t at = (size_t)snprintf(text, sizeof(text), HEADER);
+
+	for (unsigned int step = 0; step < 45; step++) {
+		for (unsigned int rank = 0; rank < 8; rank++) {
+			const unsigned int replica = rank % 4, stage = rank / 4;
+			/* Some noise, without which a width is zero. */
+			const double noise = 1 + 0.004 * ((rank * 7 + step * 5) % 5);
+			const double transfer = 0.1 * noise * (stage && step >= 25 ? network : 1);
+			const double work = 0.6 * (rank == 1 && step >= 25 ? compute : 1);
+			const double most = 0.6 * (!stage && step >= 25 ? compute : 1);
+			int n = snprintf(text + at, sizeof(text) - at,
+					 "%u,%u,%u,%u,params-all-gather,0,%f,0,0,-1,-1\n"
+					 "%u,%u,%u,%u,forward-compute,%f,%f,0,0,0,%u\n"
+					 "%u,%u,%u,%u,grads-reduce-scatter,%f,%f,0,0,-1,-1\n",
+					 replica, stage, rank, step, transfer, replica, stage, rank,
+					 step, transfer, work * noise, stage, replica, stage, rank,
+					 step, transfer + work * noise, most - work + transfer);
+
+			assert_true(n > 0 && (size_t)n < sizeof(text) - at);
+			at += (size_t)n;
+		}
+	}
+	put_file(0, "slowing.csv", text);
+}
+
+static void a_network_that_turns_slow_in_a_table_is_named_by_its_communicator(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_wire_incident *incident;
+
+	(void)state;
+	put_slowing(3, 1);
+	judgement = judge(path[0]);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "network");
+	assert_int_equal(incident->tier, NT_TIER_T3);
+	assert_int_equal(incident->culprits, 1);
+	assert_string_equal(incident->culprit[0].kind, "communicator");
+	/* 0.4 of 0.8 s more. */
+	assert_true(fabs(incident->slowdown - 1.5) < 0.05);
+}
+
+static void waiting_for_a_slow_rank_in_a_table_is_no_slow_network(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_wire_incident *incident;
+
+	(void)state;
+	put_slowing(1, 2);
+	judgement = judge(path[0]);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "compute");
+	assert_int_equal(incident->culprits, 1);
+	assert_int_equal(incident->culprit[0].rank, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(
 			a_table_becomes_a_frame_a_step_with_the_sum_of_compute_as_own_work,
 			remove_files),
+		cmocka_unit_test_teardown(
+			the_transfer_of_a_group_is_the_shortest_duration_of_each_of_its_calls,
+			remove_files),
+		cmocka_unit_test_teardown(
+			a_group_with_a_call_that_not_all_made_once_has_no_transfer, remove_files),
 		cmocka_unit_test_teardown(a_damaged_table_is_refused_by_line_and_column,
 					  remove_files),
 		cmocka_unit_test_teardown(a_table_cut_short_in_its_compression_is_refused,
@@ -352,6 +484,11 @@ int main(void)
 		cmocka_unit_test_teardown(two_files_of_one_rank_are_refused, remove_files),
 		cmocka_unit_test(the_slowed_worker_of_AR_is_named_once_and_nobody_else),
 		cmocka_unit_test(the_long_last_stage_of_ST_is_an_imbalance_and_accuses_nobody),
+		cmocka_unit_test_teardown(
+			a_network_that_turns_slow_in_a_table_is_named_by_its_communicator,
+			remove_files),
+		cmocka_unit_test_teardown(waiting_for_a_slow_rank_in_a_table_is_no_slow_network,
+					  remove_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

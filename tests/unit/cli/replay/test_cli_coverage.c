@@ -36,6 +36,7 @@ struct made {
 	int ranks, steps;
 	double factor;
 	bool stages; /* each rank is a stage of its own */
+	bool collectives; /* with a reduce-scatter */
 };
 
 static struct nt_trace *make(const struct made *made)
@@ -44,7 +45,7 @@ static struct nt_trace *make(const struct made *made)
 	struct nt_trace *trace = NULL;
 	FILE *file;
 
-	(void)snprintf(path, sizeof(path), "build/test-reach-%d.csv", (int)getpid());
+	(void)snprintf(path, sizeof(path), "build/test-coverage-%d.csv", (int)getpid());
 	file = fopen(path, "w");
 	assert_non_null(file);
 	assert_true(fputs(HEADER, file) >= 0);
@@ -56,6 +57,11 @@ static struct nt_trace *make(const struct made *made)
 			assert_true(fprintf(file, "%d,%d,%d,%d,forward-compute,0,%.4f,0,0,0,0\n",
 					    made->stages ? 0 : rank, made->stages ? rank : 0, rank,
 					    step, work) > 0);
+			if (made->collectives)
+				assert_true(fprintf(file,
+						    "%d,0,%d,%d,grads-reduce-scatter,%.4f,0.1,0,"
+						    "0,0,0\n",
+						    rank, rank, step, work) > 0);
 		}
 	}
 	assert_int_equal(fclose(file), 0);
@@ -100,17 +106,17 @@ static void says_not(const char *report, const char *what)
 
 static void too_few_steps_are_told_in_every_form(void **state)
 {
-	const struct made made = {.ranks = 4, .steps = 5, .factor = 1.5};
+	const struct made made = {.ranks = 4, .steps = 4, .factor = 1.5};
 
 	(void)state;
 	says(report_on(&made, nt_report_text, NULL),
-	     "\n5 steps: at least 6 are needed to name a culprit; --windows lists the ranks that deviate in them\n");
+	     "\n4 steps: at least 5 are needed to name a culprit; --windows lists the ranks that deviate in them\n");
 	says((const char *)text.data, "\ntoo little was recorded to name a culprit\n");
 	says_not((const char *)text.data, "is to blame");
 	says(report_on(&made, nt_report_json, NULL),
-	     "\"5 steps: at least 6 are needed to name a culprit; ");
-	says(report_on(&made, nt_html_write, NULL), "<li>5 steps: at least 6 are needed");
-	says((const char *)text.data, "<h1>Too little was recorded to name a culprit</h1>");
+	     "\"4 steps: at least 5 are needed to name a culprit; ");
+	says(report_on(&made, nt_html_write, NULL), "<li>4 steps: at least 5 are needed");
+	says((const char *)text.data, "<h1>The recording is too short to name a culprit</h1>");
 }
 
 /* What is promised holds: a rank far behind is named in that many, and not in fewer. */
@@ -120,9 +126,9 @@ static void as_many_steps_as_are_asked_for_are_enough(void **state)
 	size_t incidents = 0;
 
 	(void)state;
-	for (made.steps = 1; made.steps <= 6; made.steps++) {
+	for (made.steps = 1; made.steps <= 5; made.steps++) {
 		(void)report_on(&made, nt_report_text, &incidents);
-		assert_int_equal(incidents, made.steps == 6);
+		assert_int_equal(incidents, made.steps == 5);
 	}
 	says_not((const char *)text.data, "needed");
 }
@@ -160,6 +166,22 @@ static void few_peers_are_told_until_a_past_is_known(void **state)
 	made.factor = 1.5;
 	(void)report_on(&made, nt_report_text, &incidents);
 	assert_int_equal(incidents, 1);
+}
+
+static void a_network_is_not_judged_until_its_past_is_known(void **state)
+{
+	static const char note[] = "a slow network is found only after the first 20 steps";
+	struct made made = {.ranks = 4, .steps = 4, .factor = 1, .collectives = true};
+
+	(void)state;
+	says_not(report_on(&made, nt_report_text, NULL), note);
+	made.steps = 24;
+	says(report_on(&made, nt_report_text, NULL), note);
+	made.collectives = false;
+	says_not(report_on(&made, nt_report_text, NULL), note);
+	made.steps = 40;
+	made.collectives = true;
+	says_not(report_on(&made, nt_report_text, NULL), note);
 }
 
 static void a_long_list_of_collectives_does_not_bury_the_verdicts(void **state)
@@ -200,7 +222,7 @@ static void ranks_of_which_none_is_like_another_are_said_to_have_no_peers(void *
 static void several_short_jobs_are_told_by_name_up_to_a_cap(void **state)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	const struct nt_coverage reach = {.stepped = 12, .ranks = 4, .needed = 7};
+	const struct nt_coverage coverage = {.stepped = 12, .ranks = 4, .needed = 7};
 	struct nt_report report = {.source = "rec"};
 	char name[16];
 
@@ -208,7 +230,7 @@ static void several_short_jobs_are_told_by_name_up_to_a_cap(void **state)
 	assert_int_equal(nt_judgement_new(&judgement), 0);
 	for (int i = 0; i < 11; i++) {
 		(void)snprintf(name, sizeof(name), "job-%d", i);
-		assert_int_equal(nt_judgement_add_job(judgement, name, name, &reach), 0);
+		assert_int_equal(nt_judgement_add_job(judgement, name, name, &coverage), 0);
 	}
 	report.judgement = judgement;
 	report.jobs = 11;
@@ -221,18 +243,18 @@ static void several_short_jobs_are_told_by_name_up_to_a_cap(void **state)
 
 static void the_longest_attempt_counts(void **state)
 {
-	struct nt_coverage reach = {.stepped = 40, .ranks = 4, .needed = 7};
+	struct nt_coverage coverage = {.stepped = 40, .ranks = 4, .needed = 7};
 
 	(void)state;
-	nt_coverage_restart(&reach);
-	assert_int_equal(nt_coverage_windows(&reach), 10);
-	reach.ranks = 4;
-	reach.needed = 7;
-	reach.stepped = 8;
-	assert_int_equal(nt_coverage_windows(&reach), 10);
-	assert_false(nt_coverage_is_short(&reach));
-	reach.stepped = 48;
-	assert_int_equal(nt_coverage_windows(&reach), 12);
+	nt_coverage_restart(&coverage);
+	assert_int_equal(nt_coverage_windows(&coverage), 10);
+	coverage.ranks = 4;
+	coverage.needed = 7;
+	coverage.stepped = 8;
+	assert_int_equal(nt_coverage_windows(&coverage), 10);
+	assert_false(nt_coverage_is_short(&coverage));
+	coverage.stepped = 48;
+	assert_int_equal(nt_coverage_windows(&coverage), 12);
 }
 
 #define CASE(f) cmocka_unit_test_teardown(f, tear_down)
@@ -245,6 +267,7 @@ int main(void)
 		CASE(a_long_healthy_job_is_silent_for_no_reason),
 		CASE(one_rank_is_said_to_have_nobody_beside_it),
 		CASE(few_peers_are_told_until_a_past_is_known),
+		CASE(a_network_is_not_judged_until_its_past_is_known),
 		CASE(a_long_list_of_collectives_does_not_bury_the_verdicts),
 		CASE(ranks_of_which_none_is_like_another_are_said_to_have_no_peers),
 		CASE(several_short_jobs_are_told_by_name_up_to_a_cap),

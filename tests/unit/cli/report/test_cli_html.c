@@ -234,15 +234,15 @@ static void the_largest_page_is_below_its_cap_and_says_what_it_leaves_out(void *
 	html = page();
 	assert_int_equal(count(html, "<article"), NT_HTML_MAX_INCIDENTS);
 	assert_int_equal(count(html, "<figure"), 2 * NT_HTML_MAX_JOBS);
-	says(html, "and 900 more, which --json lists");
-	says(html, "and 1016 more, which --json lists");
+	says(html, "900 more: see --json.");
+	says(html, "1016 more: see --json.");
 	says(html, "and 47 more</td>");
-	says(html, "and 800 more, which --json lists");
-	says(html, "and 16352 more, which --json --windows lists");
-	says(html, "4 or more further jobs are not drawn");
+	says(html, "800 more: see --json.");
+	says(html, "16352 more: see --json --windows.");
+	says(html, "4 or more further jobs are not shown");
 }
 
-static void a_large_job_is_a_picture_of_256_rows_and_those_that_stood_out(void **state)
+static void a_large_job_is_a_heatmap_of_256_rows_and_one_of_those_that_deviated(void **state)
 {
 	const char *html;
 
@@ -256,8 +256,9 @@ static void a_large_job_is_a_picture_of_256_rows_and_those_that_stood_out(void *
 	assert_true(text.len < 1 << 20);
 	says(html, "data-columns=\"512\" data-rows=\"256\"");
 	says(html, "data-columns=\"512\" data-rows=\"9\"");
-	says(html, "One row is the worst of 64 ranks. One cell is the mean of 32 windows, to which "
-		   "none gives more than 40 % of a step.");
+	says(html,
+	     "One row shows the largest deviation of 64 ranks. One cell is the mean of 32 windows, each "
+	     "limited to 40 % of a step.");
 	says(html, "class=\"named\" x=\"98\" y=\"54.883%\" dy=\"0.35em\">8960–9023</text>");
 	says(html, "<th scope=\"row\">9007</th><td>gpu-1125</td>");
 	says(html, "<td class=\"n\">2048 of 4096</td>");
@@ -277,11 +278,11 @@ static void a_page_of_nothing_accuses_nobody(void **state)
 	does_not_say(html, "<figure");
 	(void)scene_job(&scene, "calm", 1, 1, 1, false);
 	html = page();
-	says(html, "No rank stood out from its peers in any window.");
+	says(html, "No rank deviated from its peers in any window.");
 	says(html, "data-rows=\"1\"");
 	scene.judgement->windows->job[0].rank[0].judged = 0;
 	html = page();
-	says(html, "No rank could be compared with another in any window");
+	says(html, "No rank could be compared in any window");
 	does_not_say(html, "<figure");
 }
 
@@ -302,7 +303,7 @@ static void those_to_act_on_come_first_whatever_opened_first(void **state)
 	scene_incident(&scene, "j", "critical", "unknown")->summary = "who knows";
 	html = page();
 	says(html, "<h1>rank 3 is slow</h1>");
-	says(html, "2 more verdicts are for information or without a culprit.");
+	says(html, "2 more verdicts are informational or without a culprit.");
 	assert_true(strstr(html, "</span> rank 3 is slow</h3>") <
 		    strstr(html, "</span> who knows</h3>"));
 	assert_true(strstr(html, "</span> who knows</h3>") < strstr(html, "</span> uneven</h3>"));
@@ -334,18 +335,24 @@ static void every_class_has_a_thing_to_do(void **state)
 	(void)state;
 	for (int class = 0; class < NT_CLASS_END; class ++) {
 		const struct nt_wire_incident incident = {
-			.class = nt_class_name((enum nt_class) class), .cause = "of its own"};
+			.class = nt_class_name((enum nt_class) class),
+			.cause = "of its own",
+			.state = "firing"};
 
 		if (!*nt_remediation_find(&incident))
 			fail_msg("nothing to do about %s", incident.class);
 	}
-	assert_string_equal(nt_remediation_find(&(struct nt_wire_incident){.class = "of the future",
-									   .cause = ""}),
+	assert_string_equal(nt_remediation_find(&(struct nt_wire_incident){
+				    .class = "of the future", .cause = "", .state = "firing"}),
 			    "");
-	assert_ptr_not_equal(
-		nt_remediation_find(&(struct nt_wire_incident){.class = "host", .cause = ""}),
-		nt_remediation_find(
-			&(struct nt_wire_incident){.class = "host", .cause = "data loading"}));
+	assert_ptr_not_equal(nt_remediation_find(&(struct nt_wire_incident){
+				     .class = "host", .cause = "", .state = "firing"}),
+			     nt_remediation_find(&(struct nt_wire_incident){
+				     .class = "host", .cause = "data loading", .state = "firing"}));
+	/* Of what has ended no node is drained. */
+	assert_non_null(strstr(nt_remediation_find(&(struct nt_wire_incident){
+				       .class = "compute", .cause = "", .state = "resolved"}),
+			       "has ended"));
 }
 
 static void a_page_takes_the_place_of_a_file_and_errors_are_told(void **state)
@@ -390,7 +397,8 @@ int main(void)
 		cmocka_unit_test_teardown(
 			the_largest_page_is_below_its_cap_and_says_what_it_leaves_out, tear_down),
 		cmocka_unit_test_teardown(
-			a_large_job_is_a_picture_of_256_rows_and_those_that_stood_out, tear_down),
+			a_large_job_is_a_heatmap_of_256_rows_and_one_of_those_that_deviated,
+			tear_down),
 		cmocka_unit_test_teardown(a_page_of_nothing_accuses_nobody, tear_down),
 		cmocka_unit_test_teardown(those_to_act_on_come_first_whatever_opened_first,
 					  tear_down),

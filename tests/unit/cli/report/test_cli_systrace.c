@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <math.h>
 
-#include "cli/readers/grid.h"
 #include "cli/readers/period.h"
-#include "cli/readers/stage.h"
 #include "cli/readers/trace.h"
 #include "cli/replay/replay.h"
+#include "cli/systrace/grid.h"
+#include "cli/systrace/stage.h"
 #include "common/base/buf.h"
 #include "proto/wire.h"
 #include "tests/unit/cli/systrace_files.h"
@@ -110,7 +110,7 @@ static void every_time_falls_into_a_frame_that_ends_no_sooner(void **state)
 							    .end_ns = (j + 1) * lengths[i],
 							    .count = 1};
 		assert_int_equal(nt_grid_make(&grid, &steps), 0);
-		assert_true(grid.length_ns >= 500000000);
+		assert_true(grid.length_ns >= 50000000);
 		for (size_t j = 0; j < sizeof(times) / sizeof(times[0]); j++) {
 			const int64_t bin = nt_grid_bin(&grid, times[j]);
 			const uint64_t end = nt_grid_end(&grid, bin);
@@ -233,8 +233,8 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 	assert_int_equal(trace->world, 2);
 	assert_int_equal(trace->step[0].end_ns - trace->step[0].start_ns, 600000000);
 	assert_int_equal(trace->nodes, 1);
-	assert_string_equal(trace->place[1].op, "HcclAllGather");
-	assert_true(trace->place[0].group == trace->place[1].group);
+	assert_string_equal(trace->rank_info[1].op, "HcclAllGather");
+	assert_true(trace->rank_info[0].group == trace->rank_info[1].group);
 
 	rank = trace->frame[5].rank;
 	assert_int_equal(rank[0].steps, 1);
@@ -319,14 +319,66 @@ static void a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed(vo
 	put_file(1, HEADER);
 	put_rank(3, 20, 0);
 	assert_int_equal(nt_trace_read_systrace(paths, 3, &trace, &error), 0);
-	assert_int_equal(trace->places, 3);
-	assert_true(trace->place[1].lacks);
-	assert_false(trace->place[0].lacks);
-	assert_null(nt_trace_find_place(trace, 2));
-	assert_int_equal(nt_trace_find_place(trace, 3)->rank, 3);
+	assert_int_equal(trace->rank_infos, 3);
+	assert_true(trace->rank_info[1].lacks);
+	assert_false(trace->rank_info[0].lacks);
+	assert_null(nt_trace_find_rank_info(trace, 2));
+	assert_int_equal(nt_trace_find_rank_info(trace, 3)->rank, 3);
 	assert_int_equal(trace->world, 4);
 	assert_int_equal(trace->frame[0].frame.ranks, 2);
 	assert_true(trace->frame[0].frame.completeness == 0.5);
+}
+
+/* Steps of 900 ms: a sum of three ranks, which from step 40 on is longer in the second group; a barrier. */
+static void put_of_three(int rank, int steps, bool late)
+{
+	const uint64_t ms = 1000000, start = 1749084000000 * ms + (uint64_t)rank;
+	nt_autobuf struct nt_buf buf = {0};
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "comm:HcclAllReduce!group%d!fp32!1000000", rank / 3);
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < steps; i++) {
+		const uint64_t at = start + (uint64_t)i * 900 * ms;
+		const uint64_t end = at + (rank < 3 || i < 40 ? 540 : 740) * ms;
+
+		put_op(&buf, 2 * i + 1, name, late && i >= 40 ? end - 40 * ms : at + 500 * ms, end);
+		put_op(&buf, 2 * i + 2, "comm:HcclAllReduce!world!fp32!1", end + 10 * ms,
+		       at + (i < 40 ? 600 : 800) * ms);
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+/*
+ * Rank 4 computes 200 ms longer, and its partners wait for it in their sum. Without its file their
+ * calls seem to be long transfers.
+ */
+static void a_rank_without_a_file_may_be_who_the_others_wait_for(void **state)
+{
+	const char *paths[] = {path[0], path[1], path[2], path[3], path[5], path[4]};
+	const struct nt_rules rules = nt_rules_default();
+
+	(void)state;
+	for (int rank = 0; rank < 6; rank++)
+		put_of_three(rank, 100, rank == 4);
+	for (size_t n = 5; n <= 6; n++) {
+		nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+		nt_auto(nt_trace) struct nt_trace *trace = NULL;
+		struct nt_trace_error error = {0};
+
+		assert_int_equal(nt_trace_read_systrace(paths, n, &trace, &error), 0);
+		assert_int_equal(trace->world, 6);
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < 2; j++) {
+				const struct nt_frame_comm *comm = &trace->frame[5].rank[i].comm[j];
+
+				assert_int_equal(comm->size, comm->op[0].bytes > 4 ? 3 : 6);
+			}
+		assert_int_equal(nt_judgement_new(&judgement), 0);
+		assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
+		for (size_t i = 0; i < judgement->incidents; i++)
+			assert_string_not_equal(judgement->judged[i].incident.class, "network");
+	}
 }
 
 static void steps_are_those_of_the_first_rank_that_has_enough_of_them(void **state)
@@ -344,7 +396,7 @@ static void steps_are_those_of_the_first_rank_that_has_enough_of_them(void **sta
 	few = read_ranks(3);
 	assert_int_equal(few->steps, 3); /* too short for a call period: each call is one */
 	assert_true(few->frames >= 1);
-	assert_true(few->place[2].lacks);
+	assert_true(few->rank_info[2].lacks);
 }
 
 static void a_rank_is_unobserved_where_its_file_does_not_reach(void **state)
@@ -439,6 +491,8 @@ int main(void)
 		cmocka_unit_test_teardown(
 			a_rank_whose_file_is_empty_lacks_and_one_without_a_file_is_missed,
 			remove_files),
+		cmocka_unit_test_teardown(a_rank_without_a_file_may_be_who_the_others_wait_for,
+					  remove_files),
 		cmocka_unit_test_teardown(steps_are_those_of_the_first_rank_that_has_enough_of_them,
 					  remove_files),
 		cmocka_unit_test_teardown(a_rank_is_unobserved_where_its_file_does_not_reach,

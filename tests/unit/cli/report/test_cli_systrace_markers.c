@@ -2,8 +2,8 @@
 /* One file of sysTrace's markers: operations, and the errors of a damaged one. */
 #include <errno.h>
 
-#include "cli/readers/markers.h"
 #include "cli/readers/trace.h"
+#include "cli/systrace/markers.h"
 #include "proto/wire.h"
 #include "tests/unit/cli/systrace_files.h"
 

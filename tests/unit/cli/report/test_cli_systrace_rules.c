@@ -110,48 +110,53 @@ static void what_is_not_said_is_as_in_the_file_that_it_ships(void **state)
 static void a_bad_value_names_field_value_and_range(void **state)
 {
 	(void)state;
-	assert_refused("[]", "rules: no JSON object of metrics");
-	assert_refused("{", "rules: no JSON object of metrics");
+	assert_refused("[]", "rules: not a JSON object of metrics");
+	assert_refused("{", "rules: not a JSON object of metrics");
 	assert_refused("{}", "rules: no metric in it");
-	assert_refused("{\"a\": 1}", "rules: a: want an object");
+	assert_refused("{\"a\": 1}", "rules: a: expected an object");
 	assert_refused("{\"a\": {\"type\": \"disk\"}}",
-		       "rules: a.type: \"disk\": want compute or network");
+		       "rules: a.type: \"disk\": expected compute or network");
 	assert_refused("{\"a\": {\"space_detector\": {\"eps\": 0}}}",
-		       "rules: a.space_detector.eps: 0: want a number from 1e-09 to 1e+12");
-	assert_refused("{\"a\": {\"space_detector\": {\"min_samples\": 2.5}}}",
-		       "rules: a.space_detector.min_samples: 2.5: want a whole number from 1 to "
-		       "131072");
-	assert_refused("{\"a\": {\"space_detector\": {\"window_size\": 65537}}}",
-		       "rules: a.space_detector.window_size: 65537: want a whole number from 1 to "
-		       "65536");
+		       "rules: a.space_detector.eps: 0: expected a number from 1e-09 to 1e+12");
+	assert_refused(
+		"{\"a\": {\"space_detector\": {\"min_samples\": 2.5}}}",
+		"rules: a.space_detector.min_samples: 2.5: expected a whole number from 1 to "
+		"131072");
+	assert_refused(
+		"{\"a\": {\"space_detector\": {\"window_size\": 65537}}}",
+		"rules: a.space_detector.window_size: 65537: expected a whole number from 1 to "
+		"65536");
 	assert_refused("{\"a\": {\"space_detector\": {\"scaling\": 1}}}",
-		       "rules: a.space_detector.scaling: 1: want true or false");
+		       "rules: a.space_detector.scaling: 1: expected true or false");
 	assert_refused("{\"a\": {\"space_detector\": {\"type\": \"OuterDataDetector\"}}}",
-		       "rules: a.space_detector.type: \"OuterDataDetector\": want "
+		       "rules: a.space_detector.type: \"OuterDataDetector\": expected "
 		       "SlidingWindowDBSCAN");
 	assert_refused("{\"a\": {\"time_detector\": 5}}",
-		       "rules: a.time_detector: 5: want an object or null");
+		       "rules: a.time_detector: 5: expected an object or null");
 	assert_refused("{\"a\": {\"time_detector\": {\"n_sigma_method\": "
 		       "{\"training_window_size\": 65}}}}",
-		       "rules: a.time_detector.n_sigma_method.training_window_size: 65: want a "
+		       "rules: a.time_detector.n_sigma_method.training_window_size: 65: expected a "
 		       "whole number from 1 to 64");
-	assert_refused("{\"a\": {\"time_detector\": {\"n_sigma_method\": "
-		       "{\"min_update_window_size\": 21}}}}",
-		       "rules: a.time_detector.n_sigma_method.min_update_window_size: 21: want a "
-		       "whole number from 1 to 20");
+	assert_refused(
+		"{\"a\": {\"time_detector\": {\"n_sigma_method\": "
+		"{\"min_update_window_size\": 21}}}}",
+		"rules: a.time_detector.n_sigma_method.min_update_window_size: 21: expected a "
+		"whole number from 1 to 20");
 	assert_refused("{\"a\": {\"time_detector\": {\"n_sigma_method\": "
 		       "{\"detect_type\": \"up\"}}}}",
-		       "rules: a.time_detector.n_sigma_method.detect_type: \"up\": want "
+		       "rules: a.time_detector.n_sigma_method.detect_type: \"up\": expected "
 		       "upper_bound, lower_bound or bi_bound");
-	assert_refused("{\"a\": {\"aggregation\": {\"funcs\": [{\"func\": \"percentile\", "
-		       "\"func_params\": {\"q\": 101}}]}}}",
-		       "rules: a.aggregation.funcs[0].func_params.q: 101: want a number from 0 to "
-		       "100");
+	assert_refused(
+		"{\"a\": {\"aggregation\": {\"funcs\": [{\"func\": \"percentile\", "
+		"\"func_params\": {\"q\": 101}}]}}}",
+		"rules: a.aggregation.funcs[0].func_params.q: 101: expected a number from 0 to "
+		"100");
 	assert_refused("{\"a\": {\"aggregation\": {\"funcs\": [5]}}}",
-		       "rules: a.aggregation.funcs: 5: want objects in it");
-	assert_refused("{\"a\": {\"aggregation\": {\"funcs\": [{},{},{},{},{},{},{},{},{}]}}}",
-		       "rules: a.aggregation.funcs: [{},{},{},{},{},{},{},{},{}]: want a list of "
-		       "8 at most");
+		       "rules: a.aggregation.funcs: 5: expected objects in it");
+	assert_refused(
+		"{\"a\": {\"aggregation\": {\"funcs\": [{},{},{},{},{},{},{},{},{}]}}}",
+		"rules: a.aggregation.funcs: [{},{},{},{},{},{},{},{},{}]: expected a list of "
+		"8 at most");
 }
 
 static void metrics_and_names_are_capped(void **state)
@@ -175,7 +180,7 @@ static void metrics_and_names_are_capped(void **state)
 	name[63] = 'n';
 	name[64] = '\0';
 	(void)snprintf(text, sizeof(text), "{\"%s\": {}}", name);
-	assert_refused(text, "rules: a metric's name has 64 bytes: want 1 to 63");
+	assert_refused(text, "rules: a metric's name has 64 bytes: expected 1 to 63");
 	len = (size_t)snprintf(text, sizeof(text), "{");
 	for (int i = 0; i <= NT_SYSTRACE_MAX_METRICS; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s\"m%d\": {}",

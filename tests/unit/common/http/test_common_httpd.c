@@ -296,7 +296,7 @@ static void an_address_that_cannot_be_is_refused_in_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		with.listen = bad[i];
-		refused_with(&with, -EINVAL, "no address to listen on");
+		refused_with(&with, -EINVAL, "invalid listen address");
 	}
 }
 

@@ -54,6 +54,16 @@ static void a_body_that_drips_is_cut_off(void **state)
 }
 
 /* All ordinary connections are taken by clients that send nothing. */
+/* Each of the server's threads accepts connections in its own time. */
+static void wait_for_connections(uint64_t count)
+{
+	struct nt_httpd_stats stats;
+
+	do
+		nt_httpd_stats(httpd, &stats);
+	while (stats.connections_now != count);
+}
+
 static void while_all_connections_are_taken_only_vital_routes_are_answered(void **state)
 {
 	struct nt_httpd_options with = options();
@@ -66,6 +76,7 @@ static void while_all_connections_are_taken_only_vital_routes_are_answered(void 
 	assert_int_equal(start(&with), 0);
 	for (int i = 0; i < 4; i++)
 		all[i] = http_connect(nt_httpd_port(httpd));
+	wait_for_connections(4);
 	for (int i = 0; i < 100; i++) {
 		http_auto struct http_reply reply = get("/vital", "");
 
@@ -84,10 +95,7 @@ static void while_all_connections_are_taken_only_vital_routes_are_answered(void 
 	assert_int_equal(stats.over_limit, 102);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(close(all[i]), 0);
-	/* The server learns of it in its own time. */
-	do
-		nt_httpd_stats(httpd, &stats);
-	while (stats.connections_now);
+	wait_for_connections(0);
 	check(get("/open", ""), 200, NULL);
 }
 
@@ -121,6 +129,7 @@ static void beyond_its_share_an_address_gets_vital_routes_alone(void **state)
 	assert_int_equal(start(&with), 0);
 	for (int i = 0; i < 8; i++)
 		all[i] = http_connect(nt_httpd_port(httpd));
+	wait_for_connections(8);
 	check(get("/vital", ""), 200, NULL);
 	check(get("/open", ""), 503, "busy");
 	for (int i = 0; i < 8; i++)

@@ -92,6 +92,39 @@ static void who_stays_far_is_no_tail(void **state)
 	}
 }
 
+/* The shortest run that is rarer than one in `windows`. */
+static uint32_t rare_run(const struct nt_adaptation *tail, double windows)
+{
+	uint32_t run = 1;
+
+	while (nt_adaptation_rarity(tail, run) < log(windows))
+		run++;
+	return run;
+}
+
+static void a_run_is_rare_if_excursions_that_ended_were_short(void **state)
+{
+	struct nt_adaptation tail = {.windows = 98.0, .entries = 19.0};
+
+	(void)state;
+	assert_true(nt_adaptation_rarity(&tail, 0) == 0.0);
+	assert_true(fabs(nt_adaptation_rarity(&tail, 1) - log(5.0)) < 1e-9);
+	/* Without data each further window is as likely as not. */
+	assert_true(fabs(nt_adaptation_rarity(&tail, 4) - log(5.0 * 8.0)) < 1e-9);
+	assert_int_equal(rare_run(&tail, 4e7), 24);
+	nt_adaptation_add_run(&tail, 0);
+	assert_true(tail.after == 0.0);
+	for (int i = 0; i < 18; i++)
+		nt_adaptation_add_run(&tail, 1);
+	assert_int_equal(rare_run(&tail, 4e7), 7);
+	/* Excursions of ten windows are no fault either. */
+	for (int i = 0; i < 18; i++)
+		nt_adaptation_add_run(&tail, 10);
+	assert_true(rare_run(&tail, 4e7) > 50);
+	nt_adaptation_fade(&tail);
+	assert_true(tail.after < 198.0 && tail.stayed < 162.0);
+}
+
 static void nobody_can_be_told_apart_where_most_are_far(void **state)
 {
 	const struct nt_adaptation often = watch(0.5, 2000);
@@ -100,8 +133,8 @@ static void nobody_can_be_told_apart_where_most_are_far(void **state)
 
 	(void)state;
 	assert_true(nt_adaptation_factor(&often) == 16.0);
-	assert_true(nt_cusum_chance(&cusum, &rules, 8, 16.0) == 1.0);
-	assert_true(nt_cusum_chance(&cusum, &rules, 8, 1.0) < 1e-7);
+	assert_true(nt_cusum_chance(cusum.sum, &rules, 8, 16.0) == 1.0);
+	assert_true(nt_cusum_chance(cusum.sum, &rules, 8, 1.0) < 1e-7);
 	assert_true(nt_adaptation_is_far(3.0) && !nt_adaptation_is_far(1.9) &&
 		    !nt_adaptation_is_far(NAN));
 }
@@ -112,6 +145,7 @@ int main(void)
 		cmocka_unit_test(a_heavy_tail_raises_the_threshold_by_what_it_takes),
 		cmocka_unit_test(a_light_tail_changes_nothing),
 		cmocka_unit_test(who_stays_far_is_no_tail),
+		cmocka_unit_test(a_run_is_rare_if_excursions_that_ended_were_short),
 		cmocka_unit_test(nobody_can_be_told_apart_where_most_are_far),
 	};
 

@@ -260,6 +260,33 @@ static void other_sizes_are_another_past(void **state)
 	sim_free(&sim);
 }
 
+static void calls_of_an_evaluation_do_not_end_a_history(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+	double bytes, transfer;
+
+	(void)state;
+	detect = start(&sim, 47);
+	bytes = sim.comm[0].bytes;
+	transfer = sim.comm[0].transfer;
+	/* Smaller calls in every eighth window, and for half a minute. */
+	for (uint32_t i = 0; i < 64; i++) {
+		sim.comm[0].bytes = bytes * (i % 8 == 7 ? 0.9 : 1.0);
+		sim_pass(&sim, detect, 1);
+	}
+	sim.comm[0].bytes = bytes / 4.0;
+	sim.comm[0].transfer = transfer / 4.0;
+	sim_pass(&sim, detect, 60);
+	assert_accuses_nobody(detect);
+	sim.comm[0].bytes = bytes;
+	sim.comm[0].transfer = 2.0 * transfer;
+	assert_in_range(sim_run(&sim, detect, 30), 5, 12);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void transfers_that_cost_little_are_left_alone(void **state)
 {
 	struct nt_detect *detect;
@@ -370,6 +397,7 @@ int main(void)
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts),
 		cmocka_unit_test(other_sizes_are_another_past),
+		cmocka_unit_test(calls_of_an_evaluation_do_not_end_a_history),
 		cmocka_unit_test(transfers_that_cost_little_are_left_alone),
 		cmocka_unit_test(samples_of_all_members_are_exact_whoever_comes_last),
 		cmocka_unit_test(samples_without_the_last_member_prove_nothing),

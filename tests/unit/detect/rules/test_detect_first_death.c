@@ -103,6 +103,28 @@ static void a_launcher_kills_after_a_delay_but_a_whole_job_is_killed_at_once(voi
 	assert_int_equal(first(), 2);
 }
 
+/* MPICH's launcher sends SIGKILL within a millisecond. */
+static void a_launcher_that_kills_the_rest_at_once_is_no_reason_of_the_first(void **state)
+{
+	(void)state;
+	all_end(SIGKILL, 0);
+	for (uint32_t i = 0; i < RANKS; i++)
+		rank_of[i].ended_by_parent = i != 2;
+	rank_of[2].ended_ns = rank_of[0].ended_ns - 1000000;
+	assert_int_equal(first(), 2);
+	/* Its memory is freed after theirs. */
+	rank_of[2].ended_ns = rank_of[0].ended_ns + 1000000;
+	assert_int_equal(first(), 2);
+	/* A scheduler's daemon, whose children all ranks are, kills them on request. */
+	rank_of[2].ended_by_parent = true;
+	assert_int_equal(first(), NOBODY);
+	/* Two ranks were killed alike: the job is ended from outside. */
+	rank_of[2].ended_by_parent = rank_of[1].ended_by_parent = false;
+	assert_int_equal(first(), NOBODY);
+	for (uint32_t i = 0; i < RANKS; i++)
+		rank_of[i].ended_by_parent = false;
+}
+
 static void ranks_that_fail_together_have_one_reason(void **state)
 {
 	(void)state;
@@ -158,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_is_killed_and_ends_the_job_is_named),
 		cmocka_unit_test(a_job_that_is_ended_from_outside_names_nobody),
 		cmocka_unit_test(a_launcher_kills_after_a_delay_but_a_whole_job_is_killed_at_once),
+		cmocka_unit_test(a_launcher_that_kills_the_rest_at_once_is_no_reason_of_the_first),
 		cmocka_unit_test(ranks_that_fail_together_have_one_reason),
 		cmocka_unit_test(an_orderly_end_names_nobody),
 		cmocka_unit_test(the_order_of_ranks_makes_no_difference),

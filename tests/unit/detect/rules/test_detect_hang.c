@@ -223,7 +223,7 @@ static void some_came_out_and_one_did_not(void **state)
 		job->sim.rank[i].in_call = i == 6;
 	assert_in_range(sim_run(&job->sim, job->detect, 60), 30, 34);
 	assert_names_rank(sim_firing(job->detect, 0), 6);
-	assert_string_equal(sim_firing(job->detect, 0)->cause, "network");
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "device or link");
 }
 
 static void who_waits_in_another_collective_is_a_victim(void **state)

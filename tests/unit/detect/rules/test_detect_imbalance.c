@@ -205,6 +205,22 @@ static void two_ranks_that_always_differed_are_two_populations(void **state)
 	sim_free(&sim);
 }
 
+static void a_rank_on_a_busy_processor_is_no_population(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2, 66);
+	sim.jitter = 0.02;
+	sim.rank[1].run_queue = sim.rank[1].device / 2;
+	sim.rank[1].device *= 1.5;
+	sim_pass(&sim, detect, 100);
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* Its role is long because it is slow, and that is told already. */
 static void the_role_of_a_culprit_is_not_uneven(void **state)
 {
@@ -224,9 +240,110 @@ static void the_role_of_a_culprit_is_not_uneven(void **state)
 	sim_free(&sim);
 }
 
+/* Random sequence lengths: the work of all ranks varies from step to step, and none is an outlier. */
+static void a_wide_spread_in_each_step_is_imbalance(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 32, 69);
+	sim.jitter = 0.12;
+	sim.steps = 1;
+	sim_pass(&sim, detect, 100);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	/* The slowest of 32 is two sigma from the middle, and all wait for it. */
+	assert_true(sim_firing(detect, 0)->slowdown > 1.15 &&
+		    sim_firing(detect, 0)->slowdown < 1.4);
+	assert_true(sim_firing(detect, 0)->gpu_hours < 0.0);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* A stage of four ranks on a node, in a pipeline of four: each stage has a node. */
+static void begin_stages(struct sim *sim, uint64_t seed)
+{
+	sim_init_layout(sim, 1, 4, 4, seed);
+	sim->jitter = 0.01;
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].node = i / 4;
+}
+
+/* Imbalance does not begin at an instant, on one machine or two. */
+static void a_stage_that_turns_slow_is_its_nodes(void **state)
+{
+	(void)state;
+	for (uint32_t nodes = 1; nodes <= 2; nodes++) {
+		struct nt_detect *detect = sim_detect();
+		const struct nt_finding *finding;
+		struct sim sim;
+
+		begin_stages(&sim, 67);
+		for (uint32_t i = 0; i < sim.ranks; i++)
+			sim.rank[i].node = i * nodes / 4;
+		sim_pass(&sim, detect, 60);
+		for (uint32_t i = 8; i < 12; i++)
+			sim.rank[i].device *= 1.4;
+		assert_in_range(sim_run(&sim, detect, 40), 1, 15);
+		/* It stays named, and the job is not uneven besides. */
+		sim_pass(&sim, detect, 60);
+		assert_int_equal(sim_open(detect), 1);
+		finding = sim_firing(detect, 0);
+		assert_int_equal(finding->class, NT_CLASS_COMPUTE);
+		assert_int_equal(finding->culprits, nodes);
+		for (uint32_t i = 0; i < nodes; i++) {
+			assert_int_equal(finding->culprit[i].kind, NT_CULPRIT_NODE);
+			assert_int_equal(finding->culprit[i].node, 2 * nodes + i);
+		}
+		for (uint32_t i = 8; i < 12; i++)
+			sim.rank[i].device /= 1.4;
+		sim_pass(&sim, detect, 200);
+		assert_int_equal(sim_open(detect), 0);
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
+/* From the start, over hours, or of a stage that shares its machine, it is uneven work. */
+static void a_stage_without_an_onset_or_a_node_is_uneven(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		begin_stages(&sim, 68);
+		if (i == 0)
+			for (uint32_t j = 8; j < 12; j++)
+				sim.rank[j].device *= 1.4;
+		/* Nodes of all stages. */
+		for (uint32_t j = 0; i == 2 && j < sim.ranks; j++)
+			sim.rank[j].node = j % 4;
+		sim_pass(&sim, detect, 60);
+		for (uint32_t k = 0; k < 300; k++) {
+			for (uint32_t j = 8; j < 12; j++)
+				sim.rank[j].device *= i == 1             ? 1.0012
+						      : i == 2 && k == 0 ? 1.4
+									 : 1.0;
+			sim_pass(&sim, detect, 1);
+		}
+		for (uint32_t j = 0; sim_firing(detect, j); j++)
+			assert_int_equal(sim_firing(detect, j)->severity, NT_SEVERITY_INFO);
+		assert_non_null(sim_firing(detect, 0));
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wide_spread_in_each_step_is_imbalance),
+		cmocka_unit_test(a_stage_that_turns_slow_is_its_nodes),
+		cmocka_unit_test(a_stage_without_an_onset_or_a_node_is_uneven),
 		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
 		cmocka_unit_test(ranks_without_communicators_have_no_role_that_could_be_long),
 		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
@@ -237,6 +354,7 @@ int main(void)
 		cmocka_unit_test(two_halves_since_the_start_are_two_populations),
 		cmocka_unit_test(the_role_of_a_culprit_is_not_uneven),
 		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),
+		cmocka_unit_test(a_rank_on_a_busy_processor_is_no_population),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

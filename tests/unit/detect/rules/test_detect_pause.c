@@ -338,7 +338,7 @@ static void who_stayed_inside_when_others_came_out_is_named(void **state)
 	stand_until(job, job->sim.now_ns + 20ull * SIM_SECOND);
 	assert_non_null(stall_of(job));
 	assert_int_equal(stall_of(job)->class, NT_CLASS_HANG);
-	assert_int_equal(stall_of(job)->cause, NT_EVIDENCE_TEXT_NETWORK);
+	assert_int_equal(stall_of(job)->cause, NT_EVIDENCE_TEXT_DEVICE_OR_LINK);
 	assert_int_equal(stall_of(job)->listed, 2);
 	assert_int_equal(stall_of(job)->list[0], 0);
 	assert_int_equal(stall_of(job)->list[1], 2);

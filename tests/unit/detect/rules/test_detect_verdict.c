@@ -53,9 +53,9 @@ static void long_device_time_is_compute(void **state)
 	assert_int_equal(finding->class, NT_CLASS_COMPUTE);
 	assert_null(finding->cause);
 	assert_int_equal(finding->tier, NT_FRAME_T2);
-	assert_int_equal(finding->severity, NT_SEVERITY_CRITICAL);
-	/* 21 ms of about 106. */
-	assert_true(finding->slowdown > 1.2 && finding->slowdown < 1.3);
+	assert_int_equal(finding->severity, NT_SEVERITY_WARNING);
+	/* Steps of 106 ms instead of 92, which is the slowest of eight ranks that vary. */
+	assert_true(finding->slowdown > 1.1 && finding->slowdown < 1.2);
 	assert_int_equal(finding->culprit[0].peer_count, 7);
 	assert_string_equal(finding->evidence[0].what, "own work of the step");
 	assert_true(finding->evidence[0].value > 95.0 && finding->evidence[0].value < 107.0);
@@ -333,6 +333,27 @@ static void one_rank_far_out_of_a_narrow_fleet_is_found_from_the_start(void **st
 	assert_names_rank(sim_firing(job->detect, 0), 6);
 }
 
+/* Peers that differ by 2 % are no exact reference: their median may be as far from the fleet's. */
+static void a_slow_tail_of_a_wide_fleet_is_found_beyond_doubt_only(void **state)
+{
+	static const double nature[] = {0.97, 1.02, 0.98, 1.0, 0.96, 1.03, 1.0, 0.99};
+	struct job *job = *state;
+	struct sim *sim = &job->sim;
+
+	sim->jitter = 0.003;
+	for (uint32_t i = 0; i < 8; i++) {
+		sim->rank[i].device *= nature[i];
+		sim->rank[i].host *= nature[i];
+	}
+	sim->rank[6].device *= 1.1;
+	sim->rank[6].host *= 1.1;
+	assert_int_equal(sim_run(sim, job->detect, 200), 201);
+	sim->rank[6].device *= 1.2;
+	sim->rank[6].host *= 1.2;
+	assert_in_range(sim_run(sim, job->detect, 60), 5, 15);
+	assert_names_rank(sim_firing(job->detect, 0), 6);
+}
+
 /* Eight ranks that share few processors with other programs: own work holds some of the waiting. */
 static void where_all_wait_for_processors_a_little_more_proves_nothing(void **state)
 {
@@ -416,6 +437,7 @@ int main(void)
 		CASE(what_costs_less_than_three_percent_is_left_alone),
 		CASE(a_healthy_spread_since_the_first_step_is_the_fleets),
 		CASE(one_rank_far_out_of_a_narrow_fleet_is_found_from_the_start),
+		CASE(a_slow_tail_of_a_wide_fleet_is_found_beyond_doubt_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

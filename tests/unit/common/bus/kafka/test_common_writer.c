@@ -139,7 +139,8 @@ static void errors_that_pass_cost_nothing(void **state)
 
 static void a_full_queue_refuses_and_counts(void **state)
 {
-	const struct nt_bus_options options = {.queue_records = 10, .flush_ns = NT_MILLISECOND};
+	const struct nt_bus_options options = {
+		.queue_records = 10, .flush_ns = NT_MILLISECOND, .close_ns = NT_MILLISECOND};
 	struct mock *mock = *state;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
 
@@ -156,7 +157,8 @@ static void a_full_queue_refuses_and_counts(void **state)
 
 static void a_queue_is_full_by_bytes_too(void **state)
 {
-	const struct nt_bus_options options = {.queue_bytes = 64 << 10, .flush_ns = NT_MILLISECOND};
+	const struct nt_bus_options options = {
+		.queue_bytes = 64 << 10, .flush_ns = NT_MILLISECOND, .close_ns = NT_MILLISECOND};
 	struct mock *mock = *state;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
 	static const char value[10000];
@@ -259,7 +261,8 @@ static void brokers_that_went_are_not_suspected_of_tls(void **state)
 
 static void a_flush_ends_when_its_time_is_over(void **state)
 {
-	const struct nt_bus_options options = {.flush_ns = 50 * NT_MILLISECOND};
+	const struct nt_bus_options options = {.flush_ns = 50 * NT_MILLISECOND,
+					       .close_ns = NT_MILLISECOND};
 	struct mock *mock = *state;
 	nt_auto(nt_bus) struct nt_bus *bus = NULL;
 	uint64_t begin_ns;
@@ -318,6 +321,7 @@ static void closing_gives_back_what_is_left(void **state)
 	struct back back = {0};
 	const struct nt_bus_options options = {
 		.flush_ns = 10 * NT_MILLISECOND,
+		.close_ns = 10 * NT_MILLISECOND,
 		.undelivered = keep,
 		.data = &back,
 	};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Operation times of a Megatron-style job, step by step, as frames. The definition of own work is
+ * decisive: the sum of the recorded compute operations and nothing else. A victim idles outside any
+ * recorded operation (docs/verdicts.md).
+ */
+#ifndef NT_CLI_READERS_OPERATIONS_H
+#define NT_CLI_READERS_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/readers/trace.h"
+#include "common/base/cleanup.h"
+
+enum {
+	NT_OPERATIONS_MAX = 1 << 26,
+};
+
+struct nt_operation {
+	uint64_t step, start_ns, duration_ns;
+	uint32_t rank, replica, stage, seq;
+	uint16_t file; /* of several */
+	uint8_t kind; /* nt_operation_kind() */
+};
+
+/* All zero is empty. */
+struct nt_operations {
+	struct nt_operation *operation;
+	size_t count, cap;
+	bool samples; /* starts of collectives are arrivals */
+	bool absolute; /* starts count from one time, not from that of their step */
+};
+
+void nt_operations_release(struct nt_operations *operations);
+
+/* "forward-compute" → its kind; -1: unknown, to be skipped. */
+int nt_operation_kind(const char *name, size_t len);
+
+/* -ENOMEM; -E2BIG at the cap. */
+NT_MUST_CHECK int nt_operations_add(struct nt_operations *operations,
+				    const struct nt_operation *operation);
+
+/* Sorts them by step and rank, and makes a frame of each step. -ENOMEM, -E2BIG. */
+NT_MUST_CHECK int nt_operations_frames(struct nt_operations *operations, struct nt_trace *trace);
+
+#endif

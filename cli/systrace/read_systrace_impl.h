@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Internals of the sysTrace marker reader; for cli/systrace/read_systrace*.c only. */
+#ifndef NT_CLI_READERS_READ_SYSTRACE_IMPL_H
+#define NT_CLI_READERS_READ_SYSTRACE_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/readers/trace.h"
+#include "cli/systrace/grid.h"
+#include "common/base/table.h"
+
+struct nt_systrace_file {
+	const char *path;
+	uint32_t rank;
+	struct nt_trace_node node;
+	bool unread; /* left out */
+};
+
+/* Calls of one operation and size of one communicator in one window of a rank. */
+struct nt_systrace_tally {
+	uint64_t group, bytes, calls, first, last, sum_ns, min_ns;
+	uint8_t op, frame_kind, size; /* size: nt_collective_size() */
+	bool leads; /* the others of this operation and communicator are linked to it */
+	size_t next; /* of another size: index into rank.tally + 1, 0: none */
+};
+
+/* Whole steps of a rank that ended in one frame. */
+struct nt_systrace_window {
+	int64_t bin; /* frame number: see struct nt_grid */
+	uint32_t steps;
+	uint64_t start_ns, end_ns, step_ns, own_ns, device_ns, comm_ns, calls;
+	size_t tally, tallies; /* in struct nt_systrace_rank */
+};
+
+struct nt_systrace_member {
+	uint64_t group, calls;
+	uint32_t index; /* of this rank in the communicator */
+	unsigned int use; /* enum nt_stage_use */
+};
+
+struct nt_systrace_rank {
+	uint32_t number;
+	int32_t stage; /* the rank that represents all with the same work, or -1 */
+	struct nt_systrace_window *window;
+	size_t windows, at; /* at: the next one not yet in a frame */
+	struct nt_systrace_tally *tally;
+	size_t tallies;
+	struct nt_systrace_member member[NT_FRAME_MAX_COMMS];
+	size_t members;
+};
+
+struct nt_systrace_comm {
+	uint64_t group, calls; /* calls: the most of a member */
+	uint32_t size, whole; /* whole: with the ranks without a file */
+	unsigned int use;
+	UT_hash_handle hh;
+};
+
+struct nt_systrace_job {
+	struct nt_systrace_file *file;
+	size_t files;
+	struct nt_systrace_rank *rank;
+	size_t ranks;
+	struct nt_systrace_comm *comm;
+	struct nt_grid grid;
+	struct nt_trace *trace;
+	struct nt_trace_error *error;
+};
+
+/* Adds the rank of the file, if it has steps; ret_info describes it. -EBADMSG, -ENOMEM. */
+NT_MUST_CHECK int nt_systrace_read_rank(struct nt_systrace_job *job,
+					const struct nt_systrace_file *file,
+					struct nt_trace_rank_info *ret_info);
+
+#endif

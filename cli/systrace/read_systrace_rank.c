@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Makes steps in frames and calls of communicators from one rank's markers. */
+#include "cli/systrace/read_systrace_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/readers/collective.h"
+#include "cli/systrace/markers.h"
+#include "cli/systrace/stage.h"
+#include "cli/systrace/timeline.h"
+#include "proto/wire.h"
+
+enum {
+	OPS = NT_OP_END,
+};
+
+/* NULL beyond the cap of a frame; *ret_error is then 0. */
+static struct nt_systrace_member *find_member(struct nt_systrace_job *job,
+					      struct nt_systrace_rank *rank, uint64_t group,
+					      int *ret_error)
+{
+	struct nt_systrace_comm *comm = NULL;
+
+	*ret_error = 0;
+	for (size_t i = 0; i < rank->members; i++)
+		if (rank->member[i].group == group)
+			return &rank->member[i];
+	if (rank->members == NT_FRAME_MAX_COMMS)
+		return NULL;
+	HASH_FIND(hh, job->comm, &group, sizeof(group), comm);
+	if (!comm) {
+		*ret_error = -ENOMEM;
+		comm = calloc(1, sizeof(*comm));
+		if (!comm)
+			return NULL;
+		comm->group = group;
+		HASH_ADD(hh, job->comm, group, sizeof(comm->group), comm);
+		if (!nt_table_has(comm)) {
+			free(comm);
+			return NULL;
+		}
+		*ret_error = 0;
+	}
+	rank->member[rank->members] =
+		(struct nt_systrace_member){.group = group, .index = comm->size++};
+	return &rank->member[rank->members++];
+}
+
+/* Grows at powers of two, so that no capacity is stored. */
+static int make_room(void **list, size_t count, size_t size)
+{
+	void *grown;
+
+	if ((count & (count - 1)) != 0)
+		return 0;
+	grown = reallocarray(*list, count ? count * 2 : 1, size);
+	if (!grown)
+		return -ENOMEM;
+	*list = grown;
+	return 0;
+}
+
+/* Finds or adds the tally of that kind in the last window. */
+static int find_tally(struct nt_systrace_rank *rank, const struct nt_marker_kind *kind,
+		      struct nt_systrace_tally **ret_tally)
+{
+	const uint8_t size = nt_collective_size(kind->bytes);
+	struct nt_systrace_window *window = &rank->window[rank->windows - 1];
+	size_t lead = 0, last = 0;
+	int r;
+
+	for (size_t i = 0; i < window->tallies && !lead; i++) {
+		const struct nt_systrace_tally *at = &rank->tally[window->tally + i];
+
+		if (at->leads && at->group == kind->group && at->op == kind->op)
+			lead = window->tally + i + 1;
+	}
+	for (size_t i = lead; i; i = rank->tally[i - 1].next) {
+		last = i;
+		if (rank->tally[i - 1].size == size) {
+			*ret_tally = &rank->tally[i - 1];
+			return 0;
+		}
+	}
+	r = make_room((void **)&rank->tally, rank->tallies, sizeof(*rank->tally));
+	if (r < 0)
+		return r;
+	if (last)
+		rank->tally[last - 1].next = rank->tallies + 1;
+	rank->tally[rank->tallies] = (struct nt_systrace_tally){.group = kind->group,
+								.op = kind->op,
+								.frame_kind = kind->frame_kind,
+								.size = size,
+								.leads = !last};
+	*ret_tally = &rank->tally[rank->tallies++];
+	window->tallies++;
+	return 0;
+}
+
+static int tally_call(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
+		      const struct nt_marker_kind *kind, const struct nt_marker_op *op)
+{
+	const uint64_t length = op->end_ns - op->start_ns;
+	struct nt_systrace_tally *tally = NULL;
+	struct nt_systrace_member *member;
+	int r = 0;
+
+	member = find_member(job, rank, kind->group, &r);
+	if (!member) {
+		job->trace->dropped += r == 0;
+		return r;
+	}
+	member->calls++;
+	if (kind->frame_kind == NT_FRAME_SYNCHRONISING)
+		member->use |= NT_STAGE_REDUCES;
+	else if (kind->frame_kind == NT_FRAME_POINT_TO_POINT)
+		member->use |= NT_STAGE_SENDS;
+	r = find_tally(rank, kind, &tally);
+	if (r < 0)
+		return r;
+	if (!tally->calls) {
+		tally->first = member->calls;
+		tally->min_ns = length;
+	}
+	tally->calls++;
+	tally->bytes += kind->bytes;
+	tally->last = member->calls;
+	tally->sum_ns += length;
+	if (length < tally->min_ns)
+		tally->min_ns = length;
+	return 0;
+}
+
+static int add_step(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
+		    const struct nt_markers *markers, const struct nt_timeline *line,
+		    const struct nt_timeline_step *step)
+{
+	const int64_t bin = nt_grid_bin(&job->grid, step->end_ns);
+	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
+	struct nt_systrace_window *window;
+	int r;
+
+	if (!rank->windows || rank->window[rank->windows - 1].bin != bin) {
+		r = make_room((void **)&rank->window, rank->windows, sizeof(*rank->window));
+		if (r < 0)
+			return r;
+		rank->window[rank->windows++] = (struct nt_systrace_window){
+			.bin = bin, .start_ns = step->start_ns, .tally = rank->tallies};
+	}
+	window = &rank->window[rank->windows - 1];
+	nt_timeline_sum(line, step->start_ns, &comm_from, &device_from);
+	nt_timeline_sum(line, step->end_ns, &comm_to, &device_to);
+	own_ns = step->end_ns - step->start_ns - (comm_to - comm_from);
+	window->end_ns = step->end_ns;
+	window->steps += step->count;
+	window->step_ns += step->end_ns - step->start_ns;
+	window->comm_ns += comm_to - comm_from;
+	window->own_ns += own_ns;
+	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
+	for (size_t i = step->first; i <= step->last; i++) {
+		r = tally_call(job, rank, &markers->kind[markers->op[i].kind], &markers->op[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * The operation that sysTrace would watch: all-gathers, frequent among tensor-parallel ranks; else
+ * the next that synchronises; else the one that takes longest in total.
+ */
+static void choose_op(const struct nt_markers *markers, struct nt_trace_rank_info *info)
+{
+	static const uint8_t preferred[] = {NT_OP_ALL_GATHER, NT_OP_REDUCE_SCATTER,
+					    NT_OP_ALL_REDUCE};
+	uint64_t sum[OPS] = {0};
+	int best = 0;
+
+	for (size_t i = 0; i < markers->ops; i++)
+		sum[markers->kind[markers->op[i].kind].op] +=
+			(markers->op[i].end_ns - markers->op[i].start_ns) / 1000 + 1;
+	for (int i = 1; i < OPS; i++)
+		best = sum[i] > sum[best] ? i : best;
+	for (size_t i = sizeof(preferred); i-- > 0;)
+		best = sum[preferred[i]] ? preferred[i] : best;
+	for (uint32_t i = 0; i < markers->kinds && !*info->op; i++) {
+		if (markers->kind[i].op != best)
+			continue;
+		(void)snprintf(info->op, sizeof(info->op), "%s", markers->kind[i].name);
+		info->group = markers->kind[i].group;
+	}
+}
+
+int nt_systrace_read_rank(struct nt_systrace_job *job, const struct nt_systrace_file *file,
+			  struct nt_trace_rank_info *info)
+{
+	__attribute__((cleanup(nt_timeline_release))) struct nt_timeline line = {0};
+	__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
+	nt_auto(nt_markers) struct nt_markers *markers = NULL;
+	struct nt_systrace_rank *rank = &job->rank[job->ranks];
+	int r;
+
+	r = nt_markers_read(file->path, &markers, job->error);
+	if (r < 0)
+		return r;
+	choose_op(markers, info);
+	r = nt_timeline_make(markers, &line);
+	r = r ?: nt_steps_cut(markers, &steps);
+	if (r < 0)
+		return r;
+	info->lacks = !steps.steps;
+	if (!steps.steps)
+		return 0;
+	rank->number = file->rank;
+	job->ranks++;
+	for (size_t i = 0; i < steps.steps; i++) {
+		r = add_step(job, rank, markers, &line, &steps.step[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

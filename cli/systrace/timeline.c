@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/systrace/timeline.h"
+
+#include <errno.h>
+
+#include "cli/readers/period.h"
+#include "cli/systrace/bursts.h"
+#include "common/base/search.h"
+
+/* Delay from launch to start on an idle device. */
+static const uint64_t launch_ns = 100000;
+
+static int by_start(const void *a, const void *b)
+{
+	const struct nt_marker_op *x = *(const struct nt_marker_op *const *)a;
+	const struct nt_marker_op *y = *(const struct nt_marker_op *const *)b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/*
+ * The device's own part of the gap before the operation. It is all of the gap if the operation was
+ * launched early in it, as the device then had work for the rest. A host that runs ahead waits for
+ * the device now and then. A short part of the gap before the launch does not mean an idle device.
+ */
+static uint64_t device_part(const struct nt_marker_op *op, uint64_t gap_start_ns)
+{
+	const uint64_t gap = op->start_ns - gap_start_ns;
+	uint64_t behind;
+
+	if (op->launched_ns <= gap_start_ns)
+		return gap;
+	behind = op->start_ns > op->launched_ns ? op->start_ns - op->launched_ns : 0;
+	if (behind > gap / 2)
+		return gap;
+	return behind > launch_ns ? behind : 0;
+}
+
+int nt_timeline_make(const struct nt_markers *markers, struct nt_timeline *line)
+{
+	nt_autofree const struct nt_marker_op **op = calloc(markers->ops + 1, sizeof(*op));
+
+	line->busy = calloc(markers->ops + 1, sizeof(*line->busy));
+	if (!op || !line->busy)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++)
+		op[i] = &markers->op[i];
+	qsort(op, markers->ops, sizeof(*op), by_start);
+	for (size_t i = 0; i < markers->ops; i++) {
+		struct nt_busy *last = line->busies ? &line->busy[line->busies - 1] : NULL;
+
+		if (last && op[i]->start_ns <= last->end_ns) {
+			if (op[i]->end_ns > last->end_ns)
+				last->end_ns = op[i]->end_ns;
+			continue;
+		}
+		line->busy[line->busies++] = (struct nt_busy){
+			.start_ns = op[i]->start_ns,
+			.end_ns = op[i]->end_ns,
+			.before_ns = last ? last->before_ns + last->end_ns - last->start_ns : 0,
+			.device_ns = last ? last->device_ns + device_part(op[i], last->end_ns) : 0,
+		};
+	}
+	return 0;
+}
+
+void nt_timeline_release(struct nt_timeline *line)
+{
+	free(line->busy);
+}
+
+void nt_timeline_sum(const struct nt_timeline *line, uint64_t time_ns, uint64_t *ret_comm,
+		     uint64_t *ret_device)
+{
+	const size_t low = nt_search_first(0, line->busies, i, line->busy[i].start_ns > time_ns);
+	const struct nt_busy *last;
+
+	*ret_comm = *ret_device = 0;
+	if (!low)
+		return;
+	last = &line->busy[low - 1];
+	*ret_comm = last->before_ns + (time_ns < last->end_ns ? time_ns : last->end_ns) -
+		    last->start_ns;
+	*ret_device = last->device_ns;
+}
+
+void nt_steps_release(struct nt_steps *steps)
+{
+	free(steps->step);
+}
+
+static int find_period(const struct nt_markers *markers, struct nt_period *ret_period)
+{
+	nt_autofree uint32_t *call = calloc(markers->ops + 1, sizeof(*call));
+	nt_autofree uint64_t *shape = calloc((size_t)markers->kinds + 1, sizeof(*shape));
+
+	if (!call || !shape)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++)
+		call[i] = markers->op[i].kind;
+	/* Of calls that occur once per step, a small one is usually last: a loss, a norm. */
+	for (uint32_t i = 0; i < markers->kinds; i++)
+		shape[i] =
+			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
+				<< 32 |
+			markers->kind[i].shape >> 32;
+	return nt_period_find(call, markers->ops, shape, markers->kinds, ret_period);
+}
+
+/* Bursts of calls without a period; *ret_calls 0: none. */
+static int find_bursts(const struct nt_markers *markers, bool *first, uint32_t *ret_calls)
+{
+	nt_autofree uint64_t *idle_ns = calloc(markers->ops + 1, sizeof(*idle_ns));
+	uint64_t end_ns = 0;
+
+	if (!idle_ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++) {
+		const struct nt_marker_op *op = &markers->op[i];
+
+		idle_ns[i] = op->start_ns > end_ns ? op->start_ns - end_ns : 0;
+		end_ns = op->end_ns > end_ns ? op->end_ns : end_ns;
+	}
+	return nt_bursts_find(idle_ns, markers->ops, first, ret_calls);
+}
+
+/* Whether the i-th operation ends a step; `calls`: since the last one, with this one. */
+static bool is_end(const struct nt_markers *markers, const struct nt_period *period,
+		   const bool *first, size_t i, size_t calls)
+{
+	if (period->has_anchor)
+		return markers->op[i].kind == period->anchor;
+	/* That of the last burst may be cut. */
+	if (first)
+		return i + 1 < markers->ops && first[i + 1];
+	return calls >= period->calls;
+}
+
+int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
+{
+	nt_autofree bool *first = calloc(markers->ops + 1, sizeof(*first));
+	struct nt_period period = {0};
+	uint32_t burst = 0;
+	uint64_t from_ns = 0;
+	bool has_start = false;
+	size_t from = 0;
+	int r;
+
+	if (!first)
+		return -ENOMEM;
+	r = find_period(markers, &period);
+	if (r == 0 && period.calls == 1)
+		r = find_bursts(markers, first, &burst);
+	if (r < 0)
+		return r;
+	if (burst)
+		period.calls = burst;
+	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
+	if (!steps->step)
+		return -ENOMEM;
+	for (size_t i = 0; i < markers->ops; i++) {
+		const struct nt_marker_op *op = &markers->op[i];
+		const size_t calls = i + 1 - from;
+
+		if (!is_end(markers, &period, burst ? first : NULL, i, calls))
+			continue;
+		/* Operations of two streams may end in another order than they were launched in. */
+		if (has_start && op->end_ns <= from_ns)
+			continue;
+		if (has_start) {
+			const size_t count = (calls + period.calls / 2) / period.calls;
+
+			steps->step[steps->steps++] = (struct nt_timeline_step){
+				.start_ns = from_ns,
+				.end_ns = op->end_ns,
+				.first = from,
+				.last = i,
+				.count = count ? (uint32_t)count : 1,
+			};
+		}
+		has_start = true;
+		from_ns = op->end_ns;
+		from = i + 1;
+	}
+	return 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int nt_steps_median(const struct nt_steps *steps, uint64_t *ret_ns)
+{
+	nt_autofree uint64_t *length = calloc(steps->steps + 1, sizeof(*length));
+
+	if (!length)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps->steps; i++)
+		length[i] =
+			(steps->step[i].end_ns - steps->step[i].start_ns) / steps->step[i].count;
+	qsort(length, steps->steps, sizeof(*length), by_length);
+	*ret_ns = length[steps->steps / 2] ? length[steps->steps / 2] : 1;
+	return 0;
+}

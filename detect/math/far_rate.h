@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How often healthy ranks fall far behind their peers for a while, and what one more such window
+ * says about a rank. A fault that shows in some steps only is found by its rate, which a sum of
+ * clipped deviations does not see.
+ */
+#ifndef NT_DETECT_MATH_FAR_RATE_H
+#define NT_DETECT_MATH_FAR_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Windows after one that was not far, of all ranks of a group together; old ones decay. */
+struct nt_far_rate {
+	double windows, far;
+};
+
+void nt_far_rate_add(struct nt_far_rate *rate, bool is_far);
+/* Decays old windows; called before a round's windows are added. */
+void nt_far_rate_fade(struct nt_far_rate *rate);
+/*
+ * The rate of the other ranks: without the far window, so many windows ago, that a rank's own sum
+ * began with. It is evidence of that rank, and says nothing about its peers.
+ */
+struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint32_t windows);
+/*
+ * The increment of a CUSUM whose tail decays with nt_cusum_exponent(). It is the logarithm of the
+ * likelihood ratio of a faulty to a healthy rank (Page, 1954), divided by that exponent. 0: healthy
+ * ranks are far so often that a fault would not differ.
+ */
+double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far);
+
+#endif

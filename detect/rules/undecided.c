@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Notes on what deviates although no rank is accused, and why: silence would look like health. */
+#include "detect/rules/undecided.h"
+
+#include <math.h>
+
+#include "detect/incidents/incident_raise.h"
+#include "detect/incidents/incident_retire.h"
+#include "detect/thresholds/thresholds.h"
+
+/* Any other incident says more, or will once it fires. */
+static bool is_said(const struct nt_detect *detect, bool or_pending)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_UNDECIDED &&
+		    (or_pending || incident->state == NT_INCIDENT_FIRING))
+			return true;
+	}
+	return false;
+}
+
+/* The rank that is far behind its peers in the largest share of its last windows, or NULL. */
+static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, double share)
+{
+	const struct nt_detect_rank *marked = NULL;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+		const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+
+		if (own->frame != detect->frames || !rank->known || rank->ended ||
+		    rank->rounds < 2 * NT_PAST_WINDOWS || own->marked < share)
+			continue;
+		if (!marked || own->marked > marked->track[NT_SERIES_OWN].marked)
+			marked = rank;
+	}
+	return marked;
+}
+
+static enum nt_evidence_text name_reason(const struct nt_detect *detect,
+					 const struct nt_track *track)
+{
+	if (track->growth < NT_EXPLAINS * track->peer_deviation)
+		return NT_EVIDENCE_TEXT_NOT_GROWN;
+	if (nt_cusum_cost(&track->level) < detect->rules.size_floor)
+		return NT_EVIDENCE_TEXT_SMALL;
+	return NT_EVIDENCE_TEXT_WEAK;
+}
+
+static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *rank)
+{
+	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_UNDECIDED,
+		.class = NT_CLASS_UNKNOWN,
+		.cause = name_reason(detect, own),
+		.note = true,
+		.unsure = true,
+		.kind = NT_CULPRIT_RANK,
+		.rank = &rank->rank,
+		.ranks = 1,
+		.onset_ns = own->rate.windows ? own->rate.onset_ns : detect->start_ns,
+		.cost = fmax(0.0, own->marked * own->residual),
+		.tier = rank->tier,
+	};
+
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_MARKED,
+		.unit = NT_EVIDENCE_TEXT_PERCENT,
+		.method = NT_EVIDENCE_TEXT_RATIO,
+		.value = 100.0 * own->marked,
+		.windows = NT_MARKED_WINDOWS,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+/* A round counts as up to two, so that a stall does not make up for many. */
+static struct nt_history_mean mean_of(const struct nt_detect_step *step, uint32_t later,
+				      uint32_t rounds)
+{
+	return nt_history_mean(&step->history, later, rounds, 2.0 * step->past.value_centre);
+}
+
+/* The last rounds, no longer than since an incident explained them; 0: too few, or too short. */
+static uint32_t count_rounds(const struct nt_detect *detect)
+{
+	const struct nt_detect_step *step = &detect->step;
+	const uint32_t all = step->history.count;
+	uint32_t n = all > NT_PAST_WINDOWS ? all - NT_PAST_WINDOWS : 0;
+
+	while (n && nt_history_start(&step->history, n - 1) < step->said_ns)
+		n--;
+	return n >= 2 * NT_PAST_WINDOWS &&
+			       detect->end_ns - nt_history_start(&step->history, n - 1) >=
+				       detect->rules.resolve_min_ns
+		       ? n
+		       : 0;
+}
+
+/*
+ * The part of the time of these rounds beyond the first ones, 0 if it is within the error of both.
+ * The larger spread is taken for both: few rounds may hold no hiccup by chance.
+ */
+static double lost_part(struct nt_detect_step *step, uint32_t rounds)
+{
+	struct nt_history_mean now, half[2];
+	double error;
+
+	if (!step->past.ready) {
+		step->first = (struct nt_history_mean){0};
+		return 0.0;
+	}
+	if (step->first.step_ns <= 0.0)
+		step->first = mean_of(step, 0, NT_PAST_WINDOWS);
+	if (step->first.step_ns <= 0.0 || !rounds)
+		return 0.0;
+	now = mean_of(step, 0, rounds);
+	half[0] = mean_of(step, rounds / 2, rounds - rounds / 2);
+	half[1] = mean_of(step, 0, rounds / 2);
+	error = fmax(now.sigma_ns, step->first.sigma_ns) *
+		sqrt(1.0 / NT_PAST_WINDOWS + 1.0 / rounds);
+	/* In both halves: it lasts, and other rules had the time to find a culprit. */
+	if (now.step_ns - step->first.step_ns <= NT_LOST_ERRORS * error ||
+	    fmin(half[0].step_ns, half[1].step_ns) - step->first.step_ns <
+		    NT_EXPLAINS * (now.step_ns - step->first.step_ns))
+		return 0.0;
+	return 1.0 - step->first.step_ns / now.step_ns;
+}
+
+static int raise_job(struct nt_detect *detect, uint32_t rounds, double lost)
+{
+	const struct nt_history *history = &detect->step.history;
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_UNDECIDED,
+		.class = NT_CLASS_JOB_WIDE,
+		.cause = NT_EVIDENCE_TEXT_NO_CULPRIT,
+		.note = true,
+		.unsure = true,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = nt_history_start(history, rounds - 1),
+		.cost = lost,
+		.tier = NT_FRAME_T1,
+	};
+
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_LOST,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_OWN_PAST,
+		.value = detect->step.first.step_ns / (1.0 - lost) / 1e6,
+		.peers = detect->step.first.step_ns / 1e6,
+		.windows = rounds,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_UNDECIDED, 0);
+	const struct nt_detect_rank *rank;
+	uint32_t rounds;
+	double lost;
+
+	(void)frame;
+	if (is_said(detect, false))
+		detect->step.said_ns = detect->end_ns;
+	if (is_said(detect, !open))
+		return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
+	if (detect->step.round_steps <= 0.0)
+		return 0;
+	/* Once noted, a rank or job is noted until it deviates half as much. */
+	rank = find_marked(detect, open ? NT_EXPLAINS * NT_MARKED_SHARE : NT_MARKED_SHARE);
+	rounds = count_rounds(detect);
+	lost = lost_part(&detect->step, rounds);
+	if (!rank && lost < (open ? NT_EXPLAINS * NT_LOST_SHARE : NT_LOST_SHARE))
+		return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
+	return rank ? raise_rank(detect, rank) : raise_job(detect, rounds, lost);
+}

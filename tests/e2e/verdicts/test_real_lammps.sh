@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# LAMMPS as Debian ships it, on Open MPI: its steps; a rank that is held, stopped, killed.
+set -euo pipefail
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+# shellcheck source=tests/real/programs.sh
+. tests/real/programs.sh
+
+real_test lammps

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The slow-down of an incident against the step times that the job had. */
+#include "tests/unit/detect/detect_frames.h"
+
+static double step_evidence(const struct nt_finding *finding, double *ret_before)
+{
+	for (size_t i = 0; i < finding->evidences; i++)
+		if (strcmp(finding->evidence[i].what, "step time") == 0) {
+			*ret_before = finding->evidence[i].peers;
+			return finding->evidence[i].value;
+		}
+	fail_msg("no step time");
+	return 0.0;
+}
+
+/* A fault in one window of three costs the mean of them, not what it costs in its windows. */
+static void the_slowdown_is_that_of_the_steps(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	double device, now, before = 1.0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 31);
+	sim.jitter = 0.01;
+	device = sim.rank[3].device;
+	sim_pass(&sim, detect, 40);
+	for (uint32_t i = 0; i < 90; i++) {
+		sim.rank[3].device = device * (i % 3 ? 1.0 : 2.0);
+		sim_pass(&sim, detect, 1);
+	}
+	finding = sim_firing(detect, 0);
+	assert_names_rank(finding, 3);
+	now = step_evidence(finding, &before);
+	assert_true(now / before > 1.2 && now / before < 1.4);
+	assert_true(fabs(finding->slowdown - now / before) < 0.02);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* Once the slow rank of one role is as fast as its peers, the step waits for the longer role. */
+static void a_longer_role_bounds_what_a_culprit_costs(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 2, 8, 41);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].device *= i < sim.ranks / 2 ? 1.0 : 1.5;
+	/* Ranks of the first role need 80 ms, those of the second 120, and this one 160. */
+	sim.rank[3].device *= 2.0;
+	sim_pass(&sim, detect, 60);
+	for (uint32_t i = 0; sim_firing(detect, i); i++) {
+		const struct nt_finding *finding = sim_firing(detect, i);
+
+		if (finding->class != NT_CLASS_COMPUTE)
+			continue;
+		assert_names_rank(finding, 3);
+		assert_true(finding->slowdown > 1.2 && finding->slowdown < 1.35);
+		sim_free(&sim);
+		nt_detect_free(detect);
+		return;
+	}
+	fail_msg("no rank is named");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_slowdown_is_that_of_the_steps),
+		cmocka_unit_test(a_longer_role_bounds_what_a_culprit_costs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Faults that show in some steps only. */
+#include "tests/unit/detect/detect_frames.h"
+
+enum {
+	LEARN = 40,
+	LONG = 300, /* windows */
+};
+
+struct job {
+	struct sim sim;
+	struct nt_detect *detect;
+	double device;
+	uint64_t random;
+};
+
+static int begin(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	assert_non_null(job);
+	sim_init(&job->sim, 8, 31);
+	job->sim.jitter = 0.01;
+	job->detect = sim_detect();
+	job->device = job->sim.rank[3].device;
+	job->random = 17;
+	*state = job;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct job *job = *state;
+
+	nt_detect_free(job->detect);
+	sim_free(&job->sim);
+	free(job);
+	return 0;
+}
+
+static bool is_on(struct job *job, double part)
+{
+	struct sim draw = {.seed = job->random++};
+
+	return sim_uniform(&draw) < part;
+}
+
+/* Windows until it is found; LONG: it is not. */
+static uint32_t play(struct job *job, double part, double factor, uint32_t windows)
+{
+	for (uint32_t i = 0; i < windows; i++) {
+		job->sim.rank[3].device = job->device * (is_on(job, part) ? factor : 1.0);
+		sim_pass(&job->sim, job->detect, 1);
+		if (sim_firing(job->detect, 0))
+			return i;
+	}
+	return LONG;
+}
+
+static void one_step_in_ten_twice_as_long_is_found(void **state)
+{
+	struct job *job = *state;
+	uint64_t began;
+
+	sim_pass(&job->sim, job->detect, LEARN);
+	began = job->sim.now_ns;
+	assert_in_range(play(job, 0.1, 2.0, LONG), 20, 150);
+	assert_names_rank(sim_firing(job->detect, 0), 3);
+	assert_int_equal(sim_firing(job->detect, 0)->class, NT_CLASS_COMPUTE);
+	assert_true(sim_firing(job->detect, 0)->since_ns >= began);
+}
+
+static void a_third_of_the_steps_is_found_from_the_start_on(void **state)
+{
+	struct job *job = *state;
+
+	assert_in_range(play(job, 0.3, 2.0, LONG), 8, 60);
+	assert_names_rank(sim_firing(job->detect, 0), 3);
+}
+
+static void what_costs_little_in_the_mean_is_left_alone(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, LEARN);
+	assert_int_equal(play(job, 0.1, 1.2, LONG), LONG);
+}
+
+static void hiccups_of_all_ranks_accuse_none(void **state)
+{
+	struct job *job = *state;
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < 3 * LONG; i++) {
+		for (uint32_t j = 0; j < 8; j++) {
+			struct sim draw = {.seed = 1000 + random++};
+
+			job->sim.rank[j].device =
+				job->device * (sim_uniform(&draw) < 0.05 ? 2.0 : 1.0);
+		}
+		sim_pass(&job->sim, job->detect, 1);
+		assert_null(sim_firing(job->detect, 0));
+	}
+}
+
+static void one_disturbance_of_some_steps_is_no_fault(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, LEARN);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(play(job, 1.0, 2.0, 3), LONG);
+		assert_int_equal(play(job, 0.0, 1.0, 60), LONG);
+	}
+}
+
+/* Whether a rank is accused; turns themselves are uneven work. */
+static bool accuses_rank(const struct nt_detect *detect, uint32_t rank)
+{
+	for (size_t i = 0; sim_firing(detect, i); i++) {
+		const struct nt_finding *finding = sim_firing(detect, i);
+
+		if (finding->class == NT_CLASS_IMBALANCE || !finding->culprits)
+			continue;
+		assert_names_rank(finding, rank);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * One rank after the other is disturbed for a window, such as by its garbage collection. Returns
+ * the windows until rank 3 is accused; LONG: it is not.
+ */
+static uint32_t play_turns(struct job *job, double slow, uint32_t windows)
+{
+	for (uint32_t i = 0; i < windows; i++) {
+		for (uint32_t j = 0; j < 8; j++)
+			job->sim.rank[j].device =
+				job->device * (i % 6 == j % 6 ? 1.3 : 1.0) * (j == 3 ? slow : 1.0);
+		sim_pass(&job->sim, job->detect, 1);
+		if (accuses_rank(job->detect, 3))
+			return i;
+	}
+	return LONG;
+}
+
+static void a_rank_that_is_always_far_is_found_among_turns(void **state)
+{
+	struct job *job = *state;
+
+	assert_int_equal(play_turns(job, 1.0, 4 * LEARN), LONG);
+	assert_in_range(play_turns(job, 1.5, LONG), 5, 15);
+}
+
+static void it_ends_when_no_step_is_long_any_more(void **state)
+{
+	struct job *job = *state;
+	uint64_t ended;
+
+	sim_pass(&job->sim, job->detect, LEARN);
+	assert_in_range(play(job, 0.3, 2.0, LONG), 8, 45);
+	ended = job->sim.now_ns;
+	job->sim.rank[3].device = job->device;
+	for (uint32_t i = 0; i < LONG && sim_firing(job->detect, 0); i++)
+		sim_pass(&job->sim, job->detect, 1);
+	assert_null(sim_firing(job->detect, 0));
+	assert_true(job->sim.now_ns - ended < 130e9);
+	/* Nor does it come back by itself. */
+	assert_int_equal(play(job, 0.0, 1.0, LONG), LONG);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_step_in_ten_twice_as_long_is_found),
+		CASE(a_third_of_the_steps_is_found_from_the_start_on),
+		CASE(what_costs_little_in_the_mean_is_left_alone),
+		CASE(hiccups_of_all_ranks_accuse_none),
+		CASE(one_disturbance_of_some_steps_is_no_fault),
+		CASE(a_rank_that_is_always_far_is_found_among_turns),
+		CASE(it_ends_when_no_step_is_long_any_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Notes on what deviates while no rank is accused. */
+#include "tests/unit/detect/detect_frames.h"
+
+enum {
+	LEARN = 40,
+	LONG = 200, /* windows */
+};
+
+static const struct nt_finding *find_note(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; sim_firing(detect, i); i++)
+		if (sim_firing(detect, i)->cause &&
+		    strncmp(sim_firing(detect, i)->cause, "no verdict", 10) == 0)
+			return sim_firing(detect, i);
+	return NULL;
+}
+
+/* Two windows of five cost 5 % each: often, though less than an incident must cost. */
+static void a_rank_that_is_often_behind_is_noted(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *note;
+	double device;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 61);
+	device = sim.rank[3].device;
+	sim_pass(&sim, detect, LEARN);
+	for (uint32_t i = 0; i < LONG; i++) {
+		sim.rank[3].device = device * (i % 5 < 2 ? 1.06 : 1.0);
+		sim_pass(&sim, detect, 1);
+	}
+	note = find_note(detect);
+	assert_names_rank(note, 3);
+	assert_int_equal(note->severity, NT_SEVERITY_INFO);
+	assert_string_equal(note->cause, "no verdict: it costs less than the size floor");
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* Bursts of other jobs' traffic: steps are longer now and then, and no rank's work is. */
+static void lost_time_without_a_culprit_is_noted(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *note;
+	double transfer;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 71);
+	transfer = sim.comm[0].transfer;
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, LEARN);
+	for (uint32_t i = 0; i < LONG; i++) {
+		sim.comm[0].transfer = transfer * (i % 5 > 1 ? 1.0 : 10.0);
+		sim_pass(&sim, detect, 1);
+	}
+	note = find_note(detect);
+	assert_non_null(note);
+	assert_int_equal(note->severity, NT_SEVERITY_INFO);
+	assert_int_equal(note->class, NT_CLASS_JOB_WIDE);
+	assert_int_equal(note->culprits, 0);
+	assert_string_equal(note->cause, "no verdict: no rank, link or host explains it");
+	assert_true(note->slowdown > 1.1);
+	assert_true(note->gpu_hours < 0.0);
+	sim.comm[0].transfer = transfer;
+	/* It ends with what it notes. */
+	sim_pass(&sim, detect, LONG);
+	assert_null(find_note(detect));
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+static void a_job_with_hiccups_is_not_noted(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, seed % 2 ? 8 : 64, 81 + seed);
+		sim.jitter = 0.02;
+		sim.outliers = 0.01;
+		for (uint32_t i = 0; i < LEARN + LONG; i++) {
+			sim_pass(&sim, detect, 1);
+			assert_null(find_note(detect));
+		}
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
+/* An accused rank says it all, and so does the time after it. */
+static void a_verdict_needs_no_note(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 91);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, LEARN);
+	for (uint32_t i = 0; i < 2 * LONG; i++) {
+		if (i == 0)
+			sim.rank[3].device *= 1.5;
+		if (i == LONG)
+			sim.rank[3].device /= 1.5;
+		sim_pass(&sim, detect, 1);
+		assert_null(find_note(detect));
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rank_that_is_often_behind_is_noted),
+		cmocka_unit_test(lost_time_without_a_culprit_is_noted),
+		cmocka_unit_test(a_job_with_hiccups_is_not_noted),
+		cmocka_unit_test(a_verdict_needs_no_note),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
