@@ -58,7 +58,7 @@ static bool is_over(const struct nt_detect *detect, const struct nt_detect_incid
 {
 	if (incident->state == NT_INCIDENT_PENDING)
 		return blame->absent >= NT_INCIDENT_PATIENCE;
-	return nt_recovery_is_over(&blame->recovery, &detect->rules, detect->end_ns);
+	return nt_recovery_is_over(&blame->recovery, &detect->rules, detect->end_ns, blame->absent);
 }
 
 /*
@@ -202,7 +202,7 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 		if (incident->state == NT_INCIDENT_PENDING
 			    ? incident->absent >= NT_INCIDENT_PATIENCE
 			    : nt_recovery_is_over(&incident->recovery, &detect->rules,
-						  detect->end_ns))
+						  detect->end_ns, incident->absent))
 			return true;
 	} else if (is_over_meanwhile(detect, incident, ret_until)) {
 		return true;

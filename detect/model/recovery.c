@@ -48,9 +48,9 @@ add:
 }
 
 bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
-			 uint64_t end_ns)
+			 uint64_t end_ns, uint32_t absent)
 {
-	double sum = 0.0;
+	double sum = 0.0, mean;
 	uint64_t windows = 0;
 
 	for (uint32_t i = recovery->buckets; i-- > 0;) {
@@ -58,9 +58,13 @@ bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rul
 
 		sum += bucket->sum;
 		windows += bucket->windows;
-		if (end_ns - bucket->start_ns >= rules->resolve_min_ns &&
-		    windows >= rules->resolve_windows)
-			return sum / (double)windows < NT_COSTLY_PART * rules->size_floor;
+		if (end_ns - bucket->start_ns < rules->resolve_min_ns ||
+		    windows < rules->resolve_windows)
+			continue;
+		mean = sum / (double)windows;
+		return mean < NT_COSTLY_PART * rules->size_floor ||
+		       (recovery->ended && absent >= windows &&
+			mean < NT_RECOVERY_REST * recovery->height);
 	}
 	return false;
 }

@@ -32,8 +32,13 @@ struct nt_recovery {
 /* Adds a window; `whole`: cost of the fault as a whole, as far as known. */
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
 		     uint64_t end_ns, double cost, double whole);
-/* Whether the last max(resolve_min, resolve_windows) cost less than half the floor on average. */
+/*
+ * Whether the fault is over. Over the last max(resolve_min, resolve_windows), of which the last
+ * `absent` windows had no evidence: less than half the floor on average; or none had evidence, the
+ * cost dropped, and what remains is a small part of a bad window's cost. That remainder is not
+ * enough to accuse the rank: noise of the machine, or a pace that changed a little meanwhile.
+ */
 bool nt_recovery_is_over(const struct nt_recovery *recovery, const struct nt_rules *rules,
-			 uint64_t end_ns);
+			 uint64_t end_ns, uint32_t absent);
 
 #endif

@@ -219,11 +219,11 @@ static void a_fault_is_over_after_its_time_and_its_windows(void **state)
 		struct nt_recovery recovery = {.buckets = 0};
 		uint64_t now = 0;
 
-		assert_false(nt_recovery_is_over(&recovery, &rules, 1000));
+		assert_false(nt_recovery_is_over(&recovery, &rules, 1000, 0));
 		for (uint32_t j = 1; j <= then[i].windows; j++) {
 			nt_recovery_add(&recovery, &rules, now, now + then[i].window_ns, 0.0, 0.0);
 			now += then[i].window_ns;
-			assert_int_equal(nt_recovery_is_over(&recovery, &rules, now),
+			assert_int_equal(nt_recovery_is_over(&recovery, &rules, now, 0),
 					 j == then[i].windows);
 		}
 		/* That of the first window: an incident opens in a bad one. */
@@ -282,6 +282,32 @@ static void a_fault_that_pauses_has_not_ended(void **state)
 	assert_false(recovery.ended);
 	add(&recovery, &rules, 1, 0.0);
 	assert_true(recovery.ended);
+}
+
+/* As much as the floor itself, over 32 windows and 160 ns: over where none of them accused the rank. */
+static void what_remains_of_a_fault_is_no_fault(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.0625, .resolve_min_ns = 30, .resolve_windows = 32};
+	static const struct {
+		double rest;
+		uint32_t absent;
+		bool is_over;
+	} then[] = {
+		{0.0625, 0, false}, {0.0625, 31, false}, {0.0625, 32, true}, {0.12, 32, true},
+		{0.125, 32, false}, {0.03125, 32, true}, {0.03, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
+		struct nt_recovery recovery = {.buckets = 0};
+
+		add(&recovery, &rules, 64, 0.5);
+		add(&recovery, &rules, 32, then[i].rest);
+		assert_int_equal(
+			nt_recovery_is_over(&recovery, &rules, recovery.seen_ns, then[i].absent),
+			then[i].is_over);
+	}
 }
 
 static void buckets_are_cut_and_the_oldest_goes(void **state)
@@ -378,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_fault_is_over_after_its_time_and_its_windows),
 		cmocka_unit_test(a_fault_ends_with_its_last_bad_window),
 		cmocka_unit_test(a_fault_that_pauses_has_not_ended),
+		cmocka_unit_test(what_remains_of_a_fault_is_no_fault),
 		cmocka_unit_test(buckets_are_cut_and_the_oldest_goes),
 		cmocka_unit_test(a_gap_is_a_nanosecond_and_what_lies_behind_its_onset),
 	};

@@ -166,7 +166,7 @@ static bool recovers(double cost, uint64_t window_ns, uint32_t windows)
 		nt_recovery_add(&recovery, &rules, now, now + window_ns, 0.3, 0.0);
 	for (uint32_t i = 0; i < windows; i++, now += window_ns)
 		nt_recovery_add(&recovery, &rules, now, now + window_ns, cost, 0.0);
-	return nt_recovery_is_over(&recovery, &rules, now);
+	return nt_recovery_is_over(&recovery, &rules, now, 0);
 }
 
 static void half_the_floor_is_still_too_much(void **state)
@@ -183,7 +183,7 @@ static void half_the_floor_is_still_too_much(void **state)
 		for (int j = 0; j < 64; j++, now += 10)
 			nt_recovery_add(&recovery, &rules, now, now + 10,
 					i && j % 16 == 15 ? 0.0625 : 0.125, 0.0);
-		assert_int_equal(nt_recovery_is_over(&recovery, &rules, now), i);
+		assert_int_equal(nt_recovery_is_over(&recovery, &rules, now, 0), i);
 		/* A window of half of that is not made up for by the next one. */
 		assert_true(recovery.bad_ns == (i ? 1000 + 15 * 10 : now));
 	}
