@@ -22,47 +22,72 @@ static double most_deviation(const double *value, uint32_t n, double centre)
 	return most;
 }
 
+/*
+ * Number of windows at the beginning that are far above those that follow: the first steps of a job
+ * allocate, compile and fill caches. With them the largest deviation would hide any fault.
+ */
+static uint32_t windows_of_warm_up(const double *value, uint32_t count)
+{
+	double least = INFINITY;
+	uint32_t found = 0;
+
+	for (uint32_t n = 1; n <= NT_PAST_WARM_UP && n + NT_PAST_SOME <= count; n++) {
+		double low = INFINITY, high = -INFINITY;
+
+		least = fmin(least, value[n - 1]);
+		for (uint32_t i = n; i < n + NT_PAST_SOME; i++) {
+			low = fmin(low, value[i]);
+			high = fmax(high, value[i]);
+		}
+		if (least - high > fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
+			found = n;
+	}
+	return found;
+}
+
+/*
+ * Number of windows before a lasting step up; all of them: there was none. The window of the step
+ * belongs to both sides. Requires `some` windows before it; a few after it are outvoted by the
+ * median.
+ */
+static uint32_t windows_before(const double *value, uint32_t count, uint32_t some)
+{
+	double low = INFINITY, high = -INFINITY, after[NT_PAST_WINDOWS];
+
+	after[count - 1] = value[count - 1];
+	for (uint32_t i = count - 1; i-- > 0;)
+		after[i] = fmin(value[i], after[i + 1]);
+	for (uint32_t n = 1; n + NT_PAST_FEW < count; n++) {
+		low = fmin(low, value[n - 1]);
+		high = fmax(high, value[n - 1]);
+		if (n >= some && high > 0.0 && value[n] > high &&
+		    after[n + 1] - high >
+			    fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
+			return n;
+	}
+	return count;
+}
+
 bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 		    struct nt_past *ret_past)
 {
-	const uint32_t n = past->count;
+	uint32_t n = past->count, skipped;
 	double copy[NT_PAST_WINDOWS];
 
 	if (past->ready || n < NT_PAST_SOME)
 		return false;
+	skipped = windows_of_warm_up(lesson->value, n);
+	n = windows_before(lesson->value + skipped, n - skipped, NT_PAST_FEW);
 	*ret_past = (struct nt_past){.count = n};
-	memcpy(copy, lesson->peer_deviation, n * sizeof(copy[0]));
+	memcpy(copy, lesson->peer_deviation + skipped, n * sizeof(copy[0]));
 	ret_past->peer_deviation_centre = nt_stats_median_of(copy, n);
 	ret_past->peer_deviation_width = most_deviation(copy, n, ret_past->peer_deviation_centre);
-	memcpy(copy, lesson->value, n * sizeof(copy[0]));
+	memcpy(copy, lesson->value + skipped, n * sizeof(copy[0]));
 	ret_past->value_centre = nt_stats_median_of(copy, n);
 	ret_past->value_width = most_deviation(copy, n, ret_past->value_centre);
 	ret_past->value_width =
 		ret_past->value_centre > 0.0 ? ret_past->value_width / ret_past->value_centre : 0.0;
 	return true;
-}
-
-/*
- * Number of windows before a lasting step up; all of them: there was none. The window of the step
- * belongs to both sides. Requires some windows before it; a few after it are outvoted by the
- * median.
- */
-static uint32_t windows_before(const double *value)
-{
-	double low = INFINITY, high = -INFINITY, after[NT_PAST_WINDOWS];
-
-	after[NT_PAST_WINDOWS - 1] = value[NT_PAST_WINDOWS - 1];
-	for (uint32_t i = NT_PAST_WINDOWS - 1; i-- > 0;)
-		after[i] = fmin(value[i], after[i + 1]);
-	for (uint32_t n = 1; n < NT_PAST_WINDOWS - NT_PAST_FEW; n++) {
-		low = fmin(low, value[n - 1]);
-		high = fmax(high, value[n - 1]);
-		if (n >= NT_PAST_SOME && high > 0.0 && value[n] > high &&
-		    after[n + 1] - high >
-			    fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
-			return n;
-	}
-	return NT_PAST_WINDOWS;
 }
 
 static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *lesson)
@@ -108,7 +133,7 @@ uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, dou
 	nt_past_learn(past, lesson, unit, value, frame);
 	if (!past->ready)
 		return 0;
-	before.count = windows_before(lesson->value);
+	before.count = windows_before(lesson->value, NT_PAST_WINDOWS, NT_PAST_SOME);
 	/* With so few windows the width is the largest deviation. */
 	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
 	    !is_same_unit(&first, lesson))

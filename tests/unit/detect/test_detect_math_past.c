@@ -142,6 +142,54 @@ static void what_steps_up_while_it_is_learned_is_no_past(void **state)
 	assert_true(past.value_centre == 800.0 && frame == 0);
 }
 
+/* Centre of the past of these windows, as far as it goes; 0: there is none. */
+static double so_far(const double *value, uint32_t count, uint32_t *ret_windows)
+{
+	struct nt_past past = {.count = 0}, found = {.count = 0};
+	struct nt_lesson lesson;
+
+	for (uint32_t i = 0; i < count; i++)
+		nt_past_learn(&past, &lesson, 0.01, value[i], i);
+	if (!nt_past_so_far(&past, &lesson, &found))
+		return 0.0;
+	*ret_windows = found.count;
+	assert_true(found.value_width <= 0.02);
+	return found.value_centre;
+}
+
+static void the_first_long_steps_are_no_part_of_a_short_past(void **state)
+{
+	static const double one[] = {300, 100, 101, 100, 101, 100, 101, 100};
+	static const double three[] = {300, 200, 150, 100, 101, 100, 101, 100};
+	static const double none[] = {102, 101, 100, 100, 101, 100, 101, 100};
+	uint32_t windows = 0;
+
+	(void)state;
+	assert_true(so_far(one, 8, &windows) == 100.0 && windows == 7);
+	assert_true(so_far(three, 8, &windows) == 100.0 && windows == 5);
+	assert_true(so_far(none, 8, &windows) == 100.5 && windows == 8);
+	assert_true(so_far(none, 4, &windows) == 0.0);
+}
+
+static void what_follows_a_step_up_is_no_part_of_a_short_past(void **state)
+{
+	static const double stepped[] = {100, 101, 100, 120, 150, 150, 150};
+	static const double late[] = {100, 101, 100, 101, 150, 150};
+	static const double both[] = {300, 200, 150, 100, 101, 100, 101, 100, 150, 150, 150, 150};
+	struct nt_past past = {.count = 0}, found;
+	struct nt_lesson lesson;
+	uint32_t windows = 0;
+
+	(void)state;
+	assert_true(so_far(stepped, 7, &windows) == 100.0 && windows == 3);
+	assert_true(so_far(both, 12, &windows) == 100.0 && windows == 5);
+	/* Two windows after it may be an evaluation: the width says that nothing is certain. */
+	for (uint32_t i = 0; i < 6; i++)
+		nt_past_learn(&past, &lesson, 0.01, late[i], i);
+	assert_true(nt_past_so_far(&past, &lesson, &found));
+	assert_true(found.count == 6 && found.value_width > 0.4);
+}
+
 static void rings_remember_the_last_values(void **state)
 {
 	struct nt_ring ring = {.count = 0};
@@ -211,6 +259,8 @@ int main(void)
 		cmocka_unit_test(a_few_wild_windows_do_not_last),
 		cmocka_unit_test(a_past_is_what_was_before_the_fault),
 		cmocka_unit_test(what_steps_up_while_it_is_learned_is_no_past),
+		cmocka_unit_test(the_first_long_steps_are_no_part_of_a_short_past),
+		cmocka_unit_test(what_follows_a_step_up_is_no_part_of_a_short_past),
 		cmocka_unit_test(rings_remember_the_last_values),
 		cmocka_unit_test(half_the_floor_is_still_too_much),
 		cmocka_unit_test(recovery_takes_a_minute_and_twenty_windows),
