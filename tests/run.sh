@@ -15,10 +15,12 @@
 # Environment:
 #   NT_REQUIRE   kinds whose skip is a failure, separated by commas
 #   NT_KIND      the kind of a skip without one
-#   NT_RESULTS   a directory for the results of several runs: sum, failed, times
+#   NT_RESULTS   a directory for the results of several runs: sum, failed, unsteady, times, stages
 #   NT_FAILED    a file to which the names of failed tests are appended, by all stages
 #   NT_TIMEOUT   time limit of a program in seconds (300)
 #   NT_JOBS      number of programs run in parallel (1): for independent ones of low load
+#   NT_AGAIN     1: a failed program of a stage with NT_KIND is run once more. What passes then is
+#                listed as unsteady: the machine was too busy, or there is a race to be found
 set -u
 
 passed=0 failed=0 skipped=0
@@ -26,9 +28,11 @@ SLOWEST=10 REASON_BYTES=200
 logs=$(mktemp -d) || exit 1
 results=${NT_RESULTS:-$logs/results}
 mkdir -p "$results"
-touch "$results/sum" "$results/failed" "$results/times"
+kept=(sum failed unsteady times stages)
+touch "${kept[@]/#/$results/}"
 log=$logs/log
 declare -A running=() # process id: program
+declare -A again=() # program: how it failed at first
 trap 'rm -rf "$logs"' EXIT
 trap 'kill -TERM "${!running[@]}" 2>/dev/null; wait; exit 130' INT TERM HUP
 
@@ -98,15 +102,38 @@ start() { # start PROGRAM
   began[$!]=$SECONDS
 }
 
+# must_repeat PROGRAM STATUS: reads the log. Not what took too long, which would do so again.
+must_repeat() {
+  case $2 in 0 | 77 | 124 | 137) return 1 ;; esac
+  [ -n "${NT_AGAIN:-}" ] && [ -n "${NT_KIND:-}" ] && [ -z "${again[$1]:-}" ] || return 1
+  again[$1]=$(grep -m 1 '^not ok ' "$log" || tail -n 1 "$log")
+  again[$1]=${again[$1]:-status $2}
+}
+
 # Waits for the next program to end, and processes its result.
 finish() {
   local pid status=0
   wait -n -p pid "${!running[@]}" || status=$?
   log=${log_of[$pid]}
   echo "$((SECONDS - ${began[$pid]})) ${running[$pid]}" >>"$results/times"
-  judge "${running[$pid]}" "$status"
+  if must_repeat "${running[$pid]}" "$status"; then
+    say again "${running[$pid]} (${again[${running[$pid]}]:0:REASON_BYTES})"
+    tail -n 60 "$log" | sed 's/^/    /'
+    start "${running[$pid]}"
+  else
+    judge "${running[$pid]}" "$status"
+  fi
   rm -f "$log"
   unset "running[$pid]" "log_of[$pid]" "began[$pid]"
+}
+
+# What failed at first and then did not.
+note_unsteady() {
+  local program name
+  for program in "${!again[@]}"; do
+    name=${program#build/} name=${name%.sh}
+    grep -qF "$name (" "$results/failed" || echo "$name (${again[$program]:0:REASON_BYTES})" >>"$results/unsteady"
+  done
 }
 
 run_all() { # run_all PROGRAM...
@@ -117,6 +144,7 @@ run_all() { # run_all PROGRAM...
     start "$program"
   done
   while [ "${#running[@]}" -gt 0 ]; do finish; done
+  note_unsteady
 }
 
 judge() { # judge PROGRAM STATUS
@@ -145,6 +173,14 @@ summary() {
   done <"$results/sum"
   echo "slowest, in seconds:"
   sort -rn "$results/times" | head -n "$SLOWEST" | while read -r p s; do printf '  %5d %s\n' "$p" "$s"; done
+  if [ -s "$results/stages" ]; then
+    echo "stages, in seconds:"
+    sed 's/^/  /' "$results/stages"
+  fi
+  if [ -s "$results/unsteady" ]; then
+    echo "unsteady, passed when run again:"
+    sed 's/^/  /' "$results/unsteady"
+  fi
   if [ -s "$results/failed" ]; then
     echo "failed:"
     sed 's/^/  /' "$results/failed" | tee -a "${NT_FAILED:-/dev/null}"
@@ -161,7 +197,7 @@ stage() { # stage STAGE
   echo "== make $stage"
   NT_RESULTS=$(mktemp -d "$logs/stage.XXXXXX") || exit 1
   export NT_RESULTS
-  touch "$NT_RESULTS"/{sum,failed,times}
+  touch "${kept[@]/#/$NT_RESULTS/}"
   # shellcheck disable=SC2086 # a stage is a target and its variables
   "${idle[@]}" "${MAKE:-make}" --no-print-directory -j"$(nproc)" $stage &
   running=([$!]=$stage)
@@ -170,7 +206,8 @@ stage() { # stage STAGE
     say FAILED "make $stage"
     echo "make $stage (ended before its tests)" >>"$NT_RESULTS/failed"
   }
-  for file in sum failed times; do cat "$NT_RESULTS/$file" >>"$results/$file"; done
+  printf '%5d %s\n' $((SECONDS - start)) "${idle:+idle }$stage" >>"$NT_RESULTS/stages"
+  for file in "${kept[@]}"; do cat "$NT_RESULTS/$file" >>"$results/$file"; done
   echo "== make $stage: $((SECONDS - start)) s"
 }
 

@@ -236,4 +236,25 @@ for kind in ${kinds//,/ } other; do
     bad=1
   }
 done
+
+# ---- failures ------------------------------------------------------------------------------------
+
+# What fails each time is a failure, with NT_AGAIN as without; what fails once is listed.
+printf '#!/bin/sh\necho broken\nexit 1\n' >"$tree/broken"
+printf '#!/bin/sh\n[ -e "$0.ran" ] || { touch "$0.ran"; echo too late; exit 1; }\n' >"$tree/late"
+chmod +x "$tree/broken" "$tree/late"
+counts() { # counts WANT VARIABLE=VALUE...
+  local want=$1 said
+  shift
+  rm -f "$tree/late.ran"
+  said=$(env -u NT_RESULTS -u NT_FAILED -u NT_AGAIN -u NT_KIND "$@" tests/run.sh "$tree/broken" "$tree/late") && bad=1
+  [[ $(tail -n 1 <<<"$said") = "$want" && ($want != 1* || $said == *"unsteady, passed when run again:
+  $tree/late (too late)"*) ]] || {
+    echo "failures with '$*' are counted as: $said"
+    bad=1
+  }
+}
+counts '0 passed, 2 failed, 0 skipped' NT_KIND=bpf
+counts '0 passed, 2 failed, 0 skipped' NT_AGAIN=1
+counts '1 passed, 1 failed, 0 skipped' NT_AGAIN=1 NT_KIND=bpf
 exit $bad

@@ -79,7 +79,8 @@ build() {
     -X helm.sh/helm/v3/internal/version.version=$(sed -n 's/^\thelm.sh\/helm\/v3 //p' "$here/go.mod")
     -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor
     -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=$minor"
-  (cd "$here" && go build -trimpath -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
+  # Nobody debugs them: to compile without DWARF takes 7 % less time.
+  (cd "$here" && go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
     $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns ./gpu) || die "the build failed"
   mv "$bin.part" "$bin"
 }
@@ -93,7 +94,7 @@ build_kwok() {
   flock 9
   [ ! -x "$kwok" ] || return 0
   echo "building kwok, once: this takes two minutes" >&2
-  (cd "$here/kwok" && go build -trimpath -ldflags "-s -w" -o "$to.part/" sigs.k8s.io/kwok/cmd/kwok) || die "the build failed"
+  (cd "$here/kwok" && go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o "$to.part/" sigs.k8s.io/kwok/cmd/kwok) || die "the build failed"
   mv "$to.part" "$to"
 }
 
