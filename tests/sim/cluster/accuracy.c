@@ -47,6 +47,10 @@ static const struct layout {
 	{"tp8-dp8", 8, 8, 1, 1, 1},
 	{"pp4-dp8", 1, 8, 4, 1, 4},
 	{"tp2-pp2-dp8", 2, 8, 2, 1, 4},
+	/* Too few of a role to be peers. */
+	{"dp2", 1, 2, 1, 1, 1},
+	{"dp3", 1, 3, 1, 1, 1},
+	{"pp4-dp2", 1, 2, 4, 1, 4},
 	{"ep4-dp16", 1, 16, 1, 4, 1},
 	/* A tensor group is on two nodes: communicators share NICs. */
 	{"tp4-dp8-split", 4, 8, 1, 1, 1, false, 2},

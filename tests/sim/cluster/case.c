@@ -163,6 +163,7 @@ static const struct cl_case cases[] = {
 	{"rank x1.3 from the start, warm-up",
 	 {"compute R 1.3 from 0"},
 	 .structure = {.warmup = 10}},
+	{"rank x1.5, early", {"compute R 1.5 from 10"}, .steps = 90, .structure = {.warmup = 3}},
 	{"healthy, phases", {NULL}, .steps = 120, .structure = {.phase = 50, .phase_factor = 1.4}},
 	{"rank x1.3, phases",
 	 {"compute R 1.3 from 80"},
