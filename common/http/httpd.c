@@ -261,19 +261,20 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		/* The socket is closed after this. */
-		atomic_fetch_sub(&httpd->connections_now, 1);
 		nt_slots_leave(&httpd->slots, *context);
 		*context = NULL;
+		atomic_fetch_sub(&httpd->connections_now, 1);
 		return;
 	}
-	atomic_fetch_add(&httpd->connections, 1);
-	atomic_fetch_add(&httpd->connections_now, 1);
 	fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	if (fd && nt_slots_enter(&httpd->slots, fd->connect_fd, peer ? peer->client_addr : NULL,
 				 nt_clock_mono_ns(), &slot) < 0)
 		(void)shutdown(fd->connect_fd, SHUT_RDWR); /* no memory to watch it with */
 	*context = slot;
+	/* Once it has its slot: who reads the count finds the slots taken. */
+	atomic_fetch_add(&httpd->connections, 1);
+	atomic_fetch_add(&httpd->connections_now, 1);
 }
 
 static void *run_slots(void *data)
