@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 13,
+	STATE_VERSION = 14,
 	STATE_SUM_BYTES = 8,
 };
 

@@ -10,6 +10,7 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_state_ring(codec, &past->width[i]);
 		nt_state_ring(codec, &past->core[i]);
+		nt_code_real(codec, &past->shared[i]);
 	}
 	nt_code_u32(codec, &past->apart, UINT32_MAX);
 	nt_code_u64(codec, &past->apart_since_ns);

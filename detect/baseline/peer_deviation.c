@@ -101,6 +101,40 @@ static void adapt(struct nt_contest *c, struct nt_track *track, bool is_far)
 	track->far_run = is_far ? track->far_run + (track->far_run < UINT8_MAX) : 0;
 }
 
+/* What a value is compared with if it is compared with its past. */
+struct own {
+	double base; /* the divisor of a growth */
+	double width; /* of the growth that is the rank's own */
+	double scale; /* what the role's common growth made of the base */
+};
+
+/* Sets the track's growth. */
+static struct own compare_past(const struct nt_contest *c, struct nt_track *track,
+			       const struct nt_past *past, double value)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+	struct own own = {.base = 1.0, .scale = 1.0};
+
+	track->growth = track->net = 0.0;
+	track->settled = 0.0;
+	if (past) {
+		own.base = nt_peer_deviation_base(rules, past->value_centre, c->step);
+		own.width = nt_stats_max(rules->peer_deviation_floor,
+					 NT_PAST_CAUTION * past->value_width);
+		own.width = nt_stats_max(own.width, starved_width(c, own.base));
+		track->growth = track->net = (value - past->value_centre) / own.base;
+	}
+	if (past && past->ready && !isnan(c->shared)) {
+		track->net -= c->shared;
+		own.scale = nt_stats_max(NT_SHARED_LEAST, 1.0 + c->shared);
+		track->settled = c->group->past->shared[c->series];
+	}
+	track->slow_cost +=
+		NT_SLOW_PART *
+		(nt_stats_min(track->growth * own.base / c->step, NT_SLOW_MOST) - track->slow_cost);
+	return own;
+}
+
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -120,19 +154,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 					.peer_deviation = peer_deviation,
 					.ceiling = c->ceiling};
 	struct nt_cusum_window shift;
-	double own_base = 1.0, own_width = 0.0;
+	const struct own own = compare_past(c, track, has_past ? past : NULL, value);
 
-	track->growth = 0.0;
-	if (has_past) {
-		own_base = nt_peer_deviation_base(rules, past->value_centre, c->step);
-		own_width = nt_stats_max(rules->peer_deviation_floor,
-					 NT_PAST_CAUTION * past->value_width);
-		own_width = nt_stats_max(own_width, starved_width(c, own_base));
-		track->growth = (value - past->value_centre) / own_base;
-	}
-	track->slow_cost +=
-		NT_SLOW_PART *
-		(nt_stats_min(track->growth * own_base / c->step, NT_SLOW_MOST) - track->slow_cost);
 	shift = level;
 	if (c->mode == NT_MODE_PEERS) {
 		level.z = peer_deviation / c->width;
@@ -143,9 +166,9 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		shift.cost = shift.peer_deviation * base / c->step;
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
-		level.peer_deviation = track->growth;
-		level.z = (track->growth - nt_past_doubt(past)) / own_width;
-		level.cost = track->growth * own_base / c->step;
+		level.peer_deviation = track->net / own.scale;
+		level.z = (level.peer_deviation - nt_past_doubt(past)) / own.width;
+		level.cost = track->net * own.base / c->step;
 		shift = level;
 		track->residual = level.cost;
 	} else {
@@ -172,7 +195,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	track->value = value;
 	track->peers = c->n > 1 ? peers : 0.0;
 	track->peer_deviation = peer_deviation;
-	track->width = c->mode == NT_MODE_PEERS ? c->width : own_width;
+	track->width = c->mode == NT_MODE_PEERS ? c->width : own.width;
 	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
 		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
 			      peer_deviation, value, c->detect->frames);
@@ -291,7 +314,42 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 	c->centre = sorted[0];
 }
 
-void nt_contest_compare(struct nt_contest *c)
+/*
+ * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence, another
+ * batch. It is the growth on which they agreed last, or the least since, if that is more. A rank that
+ * becomes faster alone makes no other slow. Unknown while a rank has no past; ranks of a role that jumped
+ * have a fault in common.
+ */
+static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
+{
+	const struct nt_detect *detect = c->detect;
+	double low = INFINITY, high = -INFINITY, *shared;
+	uint32_t n = 0;
+
+	if (c->n < 2 || !c->group->past || c->group->jumped ||
+	    (c->mode != NT_MODE_PAST && c->n > NT_ADAPTATION_FEW_RANKS))
+		return NAN;
+	shared = &c->group->past->shared[c->series];
+	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
+		const struct nt_past *past = &rank->track[c->series].past;
+		double growth;
+
+		if (!nt_contest_holds(c, rank))
+			continue;
+		if (!past->ready || rank->track[c->series].tier != c->tier)
+			return NAN;
+		growth = (c->value[n++] - past->value_centre) /
+			 nt_peer_deviation_base(&detect->rules, past->value_centre, c->step);
+		low = fmin(low, growth);
+		high = fmax(high, growth);
+	}
+	if (high - low <= NT_COSTLY_PART * detect->rules.size_floor * (1.0 + high))
+		*shared += NT_SHARED_PART * (low - *shared);
+	return fmax(*shared, low);
+}
+
+void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_adaptation *tail = &c->group->tail[c->series];
@@ -310,6 +368,7 @@ void nt_contest_compare(struct nt_contest *c)
 		compare_peers(c, sorted);
 	else if (c->n == 2 && c->group->past)
 		compare_two(c, sorted);
+	c->shared = find_shared(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *
 		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));
 	nt_adaptation_fade(tail);

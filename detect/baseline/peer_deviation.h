@@ -27,6 +27,7 @@ struct nt_contest {
 	double waiting; /* run queue time outside calls, ns per step, median of the ranks */
 	double width, ceiling; /* ceiling: of sums */
 	enum nt_mode mode;
+	double shared; /* growth common to the ranks, each against its own past; NAN: unknown */
 	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;
 	double slowest_value, most_growth, least_growth;
@@ -55,7 +56,7 @@ static inline bool nt_contest_holds(const struct nt_contest *c, const struct nt_
 /* Number of ranks in step_metrics that take part. */
 uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metrics *step_metrics);
 /* Computes the group results; must precede nt_contest_judge(). */
-void nt_contest_compare(struct nt_contest *c);
+void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics);
 /* Judges one rank's value and adds to its evidence. */
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value);
 /* Counts rounds with two populations that no rank's own past explains; reported when they last. */

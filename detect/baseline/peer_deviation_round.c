@@ -238,7 +238,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 		/* Usually both series have the same ranks. */
 		c->waiting = i && c->n == own->n ? own->waiting
 						 : median_starved(detect, &step_metrics, c);
-		nt_contest_compare(c);
+		nt_contest_compare(c, &step_metrics);
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;

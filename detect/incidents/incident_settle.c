@@ -93,11 +93,11 @@ static bool is_over_meanwhile(const struct nt_detect *detect,
 static double cost_of(const struct nt_detect *detect, const struct nt_track *track,
 		      enum nt_series series)
 {
-	const double shared = detect->step.job_wide[series].growth;
+	const double shared = detect->step.job_wide[series].growth - track->settled;
 
-	if (track->mode != NT_MODE_PAST || shared <= 0.0 || track->growth <= 0.0)
+	if (track->mode != NT_MODE_PAST || shared <= 0.0 || track->net <= 0.0)
 		return track->residual;
-	return track->residual * fmax(0.0, 1.0 - shared / track->growth);
+	return track->residual * fmax(0.0, 1.0 - shared / track->net);
 }
 
 /* Ages each culprit on its own. True: none is left, and the finding still names the last ones. */

@@ -39,6 +39,7 @@ struct nt_group {
 	struct nt_far_rate far_rate[2];
 	struct nt_group_past {
 		struct nt_ring width[2], core[2]; /* by series */
+		double shared[2]; /* growth of all ranks when they last agreed on it, by series */
 		uint32_t apart; /* rounds with two populations that no past explains */
 		uint64_t apart_since_ns;
 		uint32_t apart_slower; /* rank, in a group of two */

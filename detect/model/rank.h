@@ -55,6 +55,8 @@ struct nt_track {
 	/* Of the last round. */
 	uint64_t frame; /* of the last round that held this rank, 0: none */
 	double growth; /* of the value, relative to its own past; 0: unknown */
+	double net; /* the same without what its role shares */
+	double settled; /* growth that its role shares since a while; 0: none, or unknown */
 	double slow_cost; /* slow mean of the growth as part of the step */
 	struct nt_past past;
 	double value, peers, peer_deviation, width;

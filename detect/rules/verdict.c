@@ -186,26 +186,30 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
 	const struct nt_job_wide *wide = &detect->step.job_wide[series];
-	double was_peer_deviation, was_value, threshold, now;
+	const double step = rank->step_metric[NT_STEP_METRIC_STEP];
+	double was_peer_deviation, was_value, threshold, now, settled_cost;
 
 	*ret_always = false;
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_detect_rank_threshold(detect, rank, series);
 	/* Nobody waits for a rank that works less than its peers. */
-	if (track->mode == NT_MODE_PAST &&
-	    track->peers - track->value > floor_cost * rank->step_metric[NT_STEP_METRIC_STEP])
+	if (track->mode == NT_MODE_PAST && track->peers - track->value > floor_cost * step)
 		return NULL;
-	/* No rank is accused by its past alone of a change common to all. */
+	settled_cost = track->settled *
+		       nt_peer_deviation_base(&detect->rules, track->past.value_centre, step) /
+		       fmax(1.0, step);
+	/* No rank is accused by its past alone of a change common to all, unless that has settled. */
 	if (track->mode == NT_MODE_PAST &&
-	    (wide->growth >= NT_EXPLAINS * track->growth ||
-	     common_cost(detect, series) >= NT_EXPLAINS * fmax(track->slow_cost, floor_cost) ||
+	    (wide->growth - track->settled >= NT_EXPLAINS * track->net ||
+	     common_cost(detect, series) - settled_cost >=
+		     NT_EXPLAINS * fmax(track->slow_cost - settled_cost, floor_cost) ||
 	     (wide->level.sum >= detect->threshold &&
-	      nt_cusum_peer_deviation(&wide->level) >=
+	      nt_cusum_peer_deviation(&wide->level) - track->settled >=
 		      NT_EXPLAINS * nt_cusum_peer_deviation(shift))))
 		return NULL;
 	/* Nor of a fault that ended, or that was seen without peers: sums decay slowly. */
-	now = track->mode == NT_MODE_PAST ? track->growth : track->peer_deviation;
+	now = track->mode == NT_MODE_PAST ? track->net : track->peer_deviation;
 	if (!rank->in_incident && now < NT_EXPLAINS * fmax(nt_cusum_peer_deviation(level),
 							   nt_cusum_peer_deviation(shift)))
 		return NULL;
@@ -442,7 +446,8 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	}
 	/* More work of a whole group is not a fault of its GPUs, unless their node became slow. */
 	if (track->mode == NT_MODE_PAST &&
-	    detect->roles.group[rank->group].least_growth >= NT_EXPLAINS * track->growth) {
+	    detect->roles.group[rank->group].least_growth - track->settled >=
+		    NT_EXPLAINS * track->net) {
 		proposal.of_node = nt_node_jumped(detect, rank->node);
 		if (proposal.class == NT_CLASS_COMPUTE && !proposal.of_node)
 			return 0;

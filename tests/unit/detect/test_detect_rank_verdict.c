@@ -305,7 +305,7 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 {
 	(void)state;
 	own->mode = NT_MODE_PAST;
-	own->growth = 0.5;
+	own->growth = own->net = 0.5;
 	/* The level was gathered against peers: ranks differ by nature. */
 	own->level = high;
 	assert_null(judged());
@@ -314,6 +314,10 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 	assert_non_null(judged());
 	detect->step.job_wide[NT_SERIES_OWN].growth = 0.25;
 	assert_null(judged());
+	/* What its role shares since a while is not in `net`. */
+	own->settled = 0.001;
+	assert_non_null(judged());
+	own->settled = 0.0;
 	detect->step.job_wide[NT_SERIES_OWN].growth = 0.2499;
 	assert_non_null(judged());
 	/* Nobody waits for a rank that works less than its peers. */

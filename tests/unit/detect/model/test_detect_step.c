@@ -160,6 +160,65 @@ static void a_few_windows_accuse_nobody(void **state)
 	}
 }
 
+static const struct nt_finding *find_compute(const struct nt_detect *detect)
+{
+	const struct nt_finding *finding;
+
+	for (size_t i = 0; (finding = sim_firing(detect, i)); i++)
+		if (finding->class == NT_CLASS_COMPUTE)
+			return finding;
+	return NULL;
+}
+
+/* What all ranks of a role do from then on is the program's, whether it is more or less. */
+static void who_slows_down_in_a_later_phase_is_named(void **state)
+{
+	static const double phase[] = {1.4, 0.7};
+
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
+		for (size_t i = 0; i < 2; i++) {
+			struct nt_detect *detect = sim_detect();
+			struct sim sim;
+
+			sim_init(&sim, ranks, 81);
+			sim.jitter = 0.01;
+			sim_pass(&sim, detect, 40);
+			for (uint32_t j = 0; j < ranks; j++)
+				sim.rank[j].device *= phase[i];
+			sim_pass(&sim, detect, 30);
+			sim.rank[1].device *= 1.3;
+			sim_pass(&sim, detect, 15);
+			assert_names_rank(find_compute(detect), 1);
+			sim.rank[1].device /= 1.3;
+			sim_pass(&sim, detect, 150);
+			assert_null(find_compute(detect));
+			nt_detect_free(detect);
+			sim_free(&sim);
+		}
+	}
+}
+
+static void a_rank_that_becomes_faster_makes_no_other_slow(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, ranks, 82);
+		sim.jitter = 0.01;
+		sim_pass(&sim, detect, 40);
+		sim.rank[0].device *= 0.8;
+		for (uint32_t i = 0; i < 60; i++) {
+			sim_pass(&sim, detect, 1);
+			assert_null(find_compute(detect));
+		}
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 /* Each rank's past holds what all did, for longer where hiccups let sums grow high. */
 static void what_all_did_is_no_evidence_against_one_when_it_is_over(void **state)
 {
@@ -262,6 +321,8 @@ int main(void)
 		cmocka_unit_test(a_rank_without_peers_is_named_by_its_own_past),
 		cmocka_unit_test(who_slows_down_while_pasts_are_learned_is_named),
 		cmocka_unit_test(a_few_windows_accuse_nobody),
+		cmocka_unit_test(who_slows_down_in_a_later_phase_is_named),
+		cmocka_unit_test(a_rank_that_becomes_faster_makes_no_other_slow),
 		cmocka_unit_test(what_all_did_is_no_evidence_against_one_when_it_is_over),
 		cmocka_unit_test(one_rank_alone_that_slows_down_is_the_job),
 		cmocka_unit_test(rebaseline_takes_what_is_now_as_normal),
