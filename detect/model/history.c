@@ -118,7 +118,7 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 {
 	const struct nt_history_sum since = nt_history_since(history, onset_ns);
 	double step[NT_ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
-	uint32_t first = 0, n = 0, longer = 0;
+	uint32_t first = 0, n = 0, longer = 0, shorter = 0;
 
 	while (first < history->count && latest(history, first)->start_ns >= onset_ns)
 		first++;
@@ -134,10 +134,14 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 	low = nt_stats_quantile_of(step, n, NT_WIDE_ROUNDS);
 	if (now - low < NT_ONSET_EXCESS * low)
 		return onset_ns;
-	/* The most likely change point; a single stall counts as no more than one round. */
-	for (uint32_t i = 0; i < n; i++) {
+	/*
+	 * The most likely change point; a single stall counts as no more than one round. Long steps
+	 * before many short ones are another phase of the program.
+	 */
+	for (uint32_t i = 0; i < n && shorter < NT_ONSET_SHORTER; i++) {
 		const struct nt_history_round *round = latest(history, first + i);
 
+		shorter = round->step_ns < (now + low) / 2.0 ? shorter + 1 : 0;
 		sum += round->steps * (nt_stats_clip(round->step_ns, low, now) - (now + low) / 2.0);
 		if (sum > most) {
 			most = sum;

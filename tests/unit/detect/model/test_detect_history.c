@@ -135,6 +135,24 @@ static void a_stall_or_noise_before_the_evidence_is_not_of_the_fault(void **stat
 	assert_true(nt_history_onset(&history, 600, 0) == 600);
 }
 
+static void long_steps_before_many_short_ones_are_another_phase(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	add(&history, 0, 30, 18.0);
+	add(&history, 30, 40, 10.0);
+	add(&history, 40, 50, 14.0);
+	assert_true(nt_history_onset(&history, 4200, 0) == 4000);
+	/* A pause of nine rounds may be one of the fault. */
+	history = (struct nt_history){0};
+	add(&history, 0, 5, 10.0);
+	add(&history, 5, 31, 14.0);
+	add(&history, 31, 40, 10.0);
+	add(&history, 40, 50, 14.0);
+	assert_true(nt_history_onset(&history, 4200, 0) < 3100);
+}
+
 static void steps_that_were_not_counted_are_told_by_their_calls(void **state)
 {
 	struct nt_history history = {0};
@@ -371,6 +389,7 @@ int main(void)
 		cmocka_unit_test(three_of_four_rounds_took_longer),
 		cmocka_unit_test(rounds_that_were_as_long_before_the_evidence_are_of_the_fault),
 		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
+		cmocka_unit_test(long_steps_before_many_short_ones_are_another_phase),
 		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
 		cmocka_unit_test(faults_that_last_at_once_share_what_the_job_lost),
 		cmocka_unit_test(what_all_would_wait_for_anyhow_is_not_charged_or_makes_it_unknown),
