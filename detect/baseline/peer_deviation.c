@@ -219,7 +219,8 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	double gap = fabs(space->other - space->normal);
 
 	past->apart_cost = 0.0;
-	if (!space->two || c->most_growth > NT_EXPLAINS * gap || is_starved(c, gap * base)) {
+	if (!c->apart || c->slowest->in_incident || c->most_growth > NT_EXPLAINS * gap ||
+	    is_starved(c, gap * base)) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= NT_APART_KEPT;
 		return;
@@ -286,6 +287,7 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 					c->detect->scratch.label);
 	space->two = space->two &&
 		     fabs(space->other - space->normal) * base > rules->size_floor * c->step;
+	c->apart = space->two;
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		const double peers = nt_stats_middle_without(&c->middle, sorted[i]);
@@ -300,6 +302,8 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
 	c->width = nt_stats_max(c->width, rules->peer_deviation_floor);
 	c->width = nt_stats_max(c->width, starved_width(c, base));
+	/* Of three, two that agree outvote a slower third. Nobody waits for a faster one. */
+	space->two = space->two && (c->n > NT_WIDTH_RANKS || space->other < space->normal);
 	c->mode = space->two || (c->group->jumped && c->series == NT_SERIES_OWN) ? NT_MODE_PAST
 										 : NT_MODE_PEERS;
 }
@@ -310,7 +314,7 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
-	c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
+	c->apart = c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
 	c->centre = sorted[0];
 }
 

@@ -23,6 +23,7 @@ struct nt_contest {
 	/* Results for the group as a whole. */
 	struct nt_stats_middle middle; /* of two values or more */
 	struct nt_peer_clusters space;
+	bool apart; /* two populations, also if one of them is a slower rank that two others outvote */
 	double centre;
 	double waiting; /* run queue time outside calls, ns per step, median of the ranks */
 	double width, ceiling; /* ceiling: of sums */

@@ -162,14 +162,23 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
-/* The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. */
+/*
+ * The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. Of
+ * three ranks that all pause, two may do so in the same windows, so that only the third is far.
+ */
 static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
-						const struct nt_track *track)
+						const struct nt_detect_rank *rank,
+						enum nt_series series)
 {
+	const struct nt_track *track = &rank->track[series];
+	const struct nt_cusum *wide = &detect->step.job_wide[series].level;
+
 	/* The sum of a fault that ended decays slowly. */
 	if (!track->far_fresh || track->frame != detect->frames || track->mode != NT_MODE_PEERS ||
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
-	    nt_cusum_cost(&track->rate) < detect->rules.size_floor)
+	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
+	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
+	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)))
 		return NULL;
 	return &track->rate;
 }
@@ -228,9 +237,6 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 		    grew(detect, rank, series, level, was_value))
 			return level;
 	}
-	/* With three ranks, one that differs from the start is a third: no majority vote. */
-	if (track->peers_seen < NT_FEW_PEERS)
-		return NULL;
 	if (!is_beyond_fleet(detect, rank, series, level))
 		return NULL;
 	*ret_always = true;
@@ -243,7 +249,7 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 {
 	const struct nt_cusum *sum = find_lasting(detect, rank, series, ret_always);
 
-	return sum ? sum : find_intermittent(detect, &rank->track[series]);
+	return sum ? sum : find_intermittent(detect, rank, series);
 }
 
 static double excess_of(const struct nt_rank_evidence *evidence, enum nt_step_metric item)

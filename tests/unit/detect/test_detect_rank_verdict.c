@@ -196,6 +196,8 @@ static void a_level_from_the_start_is_a_tenth_above_the_fleet(void **state)
 	own->level.peer_deviation = 0.1001;
 	assert_non_null(judged());
 	own->peers_seen = 2;
+	assert_non_null(judged());
+	own->level.peer_deviation = 0.0999;
 	assert_null(judged());
 	own->peers_seen = 7;
 	rank->accepted = true;

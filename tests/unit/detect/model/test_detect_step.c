@@ -160,6 +160,33 @@ static void a_few_windows_accuse_nobody(void **state)
 	}
 }
 
+/* Two that agree outvote the third, if that is the slower one: nobody waits for a faster one. */
+static void one_of_three_that_is_slow_from_the_start_is_named(void **state)
+{
+	static const double factor[] = {1.35, 1.6, 2.5, 0.7};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 3, 73);
+		sim.jitter = 0.01;
+		sim.rank[1].device *= factor[i];
+		sim_pass(&sim, detect, 30);
+		if (factor[i] > 1.0) {
+			assert_names_rank(sim_firing(detect, 0), 1);
+			assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+		} else {
+			assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+			assert_string_equal(sim_firing(detect, 0)->cause, "two populations");
+		}
+		assert_null(sim_firing(detect, 1));
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 static const struct nt_finding *find_compute(const struct nt_detect *detect)
 {
 	const struct nt_finding *finding;
@@ -321,6 +348,7 @@ int main(void)
 		cmocka_unit_test(a_rank_without_peers_is_named_by_its_own_past),
 		cmocka_unit_test(who_slows_down_while_pasts_are_learned_is_named),
 		cmocka_unit_test(a_few_windows_accuse_nobody),
+		cmocka_unit_test(one_of_three_that_is_slow_from_the_start_is_named),
 		cmocka_unit_test(who_slows_down_in_a_later_phase_is_named),
 		cmocka_unit_test(a_rank_that_becomes_faster_makes_no_other_slow),
 		cmocka_unit_test(what_all_did_is_no_evidence_against_one_when_it_is_over),
