@@ -4,6 +4,7 @@
 
 #include "cli/live/command.h"
 #include "cli/live/live.h"
+#include "detect/thresholds/rules.h"
 #include "proto/json.h"
 
 static const struct nt_opt options[] = {
@@ -47,7 +48,9 @@ static const struct nt_column columns[] = {
 static int add_row(struct nt_table *table, const json_t *item)
 {
 	enum nt_style style =
-		nt_json_get_number(item, "slowdown", 0) >= 1.2 ? NT_STYLE_BAD : NT_STYLE_WARNING;
+		nt_json_get_number(item, "slowdown", 0) >= nt_rules_default().critical_slowdown
+			? NT_STYLE_BAD
+			: NT_STYLE_WARNING;
 	const char *since = nt_json_get_text(item, "since", "-");
 	char text[NT_LIVE_TEXT];
 	int r;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agent/elf/insn.h"
+#include "common/base/hash.h"
 
 enum {
 	CODE = 20, /* bytes that are laid out */
@@ -55,7 +56,7 @@ static void add(uint64_t *sum, const struct nt_insn_plan *plan)
 	const uint32_t word[] = {plan->entry, plan->ret, plan->entry_insn, plan->return_insn};
 
 	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		*sum = (*sum ^ word[i]) * 0x100000001b3ull;
+		*sum = nt_hash_u64(*sum, word[i]);
 }
 
 /* Only as many bytes as there are may be read: what lies behind them is a sanitizer's to guard. */
@@ -120,7 +121,7 @@ static void classify_arm64(char line[80])
 		0x08007c00, 0xc85f7c00, 0xd10083ff, 0xaa0103e0, 0xf9400000, 0x00000000,
 	};
 	const size_t n = sizeof(words) / sizeof(words[0]);
-	uint64_t sum = 0xcbf29ce484222325ull;
+	uint64_t sum = NT_HASH_SEED;
 
 	for (size_t i = 0; i < n; i++) {
 		for (unsigned int bit = 0; bit <= 32; bit++) {
@@ -170,7 +171,7 @@ static void each_opcode_costs_what_is_written_down(void **state)
 		(void)snprintf(line + at, sizeof(line) - at, "...\n");
 		check(file, line);
 		for (unsigned int row = 0; row < 16; row++) {
-			uint64_t sum = 0xcbf29ce484222325ull;
+			uint64_t sum = NT_HASH_SEED;
 			char letters[17] = "";
 
 			for (unsigned int j = 0; j < 16; j++)
