@@ -11,6 +11,7 @@
 enum {
 	UNRETURNED_NS = 500000000, /* between the walks that find a call without a return */
 	SIGNAL_KILL = 9,
+	SIGNAL_GROUP_EXIT = 4, /* the kernel's include/linux/sched/signal.h */
 	KILLED_BY_PARENT = 1,
 	KILLED_BY_OTHER = 2,
 };
@@ -85,20 +86,32 @@ static __always_inline void signal_sent(int signal, struct task_struct *task)
 			      : KILLED_BY_OTHER;
 }
 
+/* As wait(2) has it. That of a thread may be another. */
+static __always_inline int exit_code_of(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+
+	return signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code
+						 : task->group_leader->exit_code;
+}
+
 static __always_inline bool is_killed_by_parent(struct task_struct *task)
 {
 	__u32 *by = bpf_task_storage_get(&killer, task->group_leader, 0, 0);
 
-	return by && *by == KILLED_BY_PARENT && task->exit_code == SIGNAL_KILL;
+	return by && *by == KILLED_BY_PARENT && exit_code_of(task) == SIGNAL_KILL;
 }
 
-/* Called for each thread; the last one ends the process. */
+/*
+ * Called for each thread; the last one ends the process. A thread that began to exit before the last
+ * one may come here after it, and then ends the process, too.
+ */
 static __always_inline void process_exits(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (task->signal->live.counter == 0)
-		emit_end(task, (__u16)task->exit_code,
+		emit_end(task, (__u16)exit_code_of(task),
 			 is_killed_by_parent(task) ? NT_END_KILLED_BY_PARENT : 0);
 }
 

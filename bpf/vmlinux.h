@@ -67,7 +67,9 @@ typedef struct {
 } atomic_t;
 
 struct signal_struct {
-	atomic_t live;
+	atomic_t live; /* threads that have not begun to exit */
+	int group_exit_code; /* if flags has SIGNAL_GROUP_EXIT */
+	unsigned int flags;
 } __attribute__((preserve_access_index));
 
 /* A return that a uprobe waits for. */

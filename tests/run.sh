@@ -85,7 +85,7 @@ count_tap() {
   fi
   passed=$((passed + ok)) failed=$((failed + bad))
   if [ "$bad" -gt 0 ]; then
-    failure "$name" "$bad of $plan: $(grep -m 1 -E '^not ok |^# .* ended ' "$log")"
+    failure "$name" "$bad of $plan: $(grep -v '# SKIP' "$log" | grep -m 1 -E '^not ok |^# .* ended ')"
     grep -v '^ok ' "$log" | sed 's/^/    /'
   else
     say ok "$name ($ok)"
