@@ -320,14 +320,14 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 
 /*
  * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence, another
- * batch. It is the growth on which they agreed last, or the least since, if that is more. A rank that
+ * batch. It is the growth on which they agreed last, or the least since, if that is more by a width. A rank that
  * becomes faster alone makes no other slow. Unknown while a rank has no past; ranks of a role that jumped
  * have a fault in common.
  */
 static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
 	const struct nt_detect *detect = c->detect;
-	double low = INFINITY, high = -INFINITY, *shared;
+	double low = INFINITY, high = -INFINITY, width = 0.0, *shared;
 	uint32_t n = 0;
 
 	if (c->n < 2 || !c->group->past || c->group->jumped ||
@@ -347,10 +347,11 @@ static double find_shared(const struct nt_contest *c, const struct nt_step_metri
 			 nt_peer_deviation_base(&detect->rules, past->value_centre, c->step);
 		low = fmin(low, growth);
 		high = fmax(high, growth);
+		width = fmax(width, past->value_width);
 	}
 	if (high - low <= NT_COSTLY_PART * detect->rules.size_floor * (1.0 + high))
 		*shared += NT_SHARED_PART * (low - *shared);
-	return fmax(*shared, low);
+	return low - *shared > width ? low : *shared;
 }
 
 void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics)

@@ -186,6 +186,36 @@ static double before_others(const struct nt_detect *detect,
 	return before_ns;
 }
 
+/* A slow rank costs each step as much as its evidence. What all ranks do from time to time costs more. */
+static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+		const struct nt_cusum *level = rank ? &rank->track[blame->series].level : NULL;
+
+		if (!level || is_intermittent(&rank->track[blame->series]) ||
+		    level->costly < NT_LOST_TIME_MOST * level->windows)
+			return false;
+	}
+	return incident->blames > 0;
+}
+
+/*
+ * The most that a step may cost beyond clean_ns, in terms of the own evidence, which is small early.
+ * A round with a checkpoint or an evaluation takes longer for that.
+ */
+static double most_excess(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			  double clean_ns)
+{
+	const double cost = nt_stats_clip(
+		incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor, NT_LOST_TIME_MOST);
+
+	return (is_lasting(detect, incident) ? NT_LOST_TIME_LASTING : NT_LOST_TIME_TIMES) *
+	       clean_ns * cost / (1.0 - cost);
+}
+
 void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident)
 {
 	const struct nt_history *history = &detect->step.history;
@@ -221,7 +251,9 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 		lost_time->due_ns = part * since.step_ns * (1.0 + unseen / fmax(1.0, since.steps));
 		note_excess(lost_time, part * since.step_ns, since.step_ns);
 	} else if (!isfinite(clean_ns)) {
-		lost_time->due_ns = since.step_ns - since.steps * lost_time->clean_ns;
+		lost_time->due_ns =
+			nt_history_excess(history, onset_ns, lost_time->clean_ns,
+					  most_excess(detect, incident, lost_time->clean_ns));
 		note_excess(lost_time, lost_time->due_ns, since.step_ns);
 	}
 	/* Otherwise the other incidents were charged: no step is counted twice. */
@@ -236,7 +268,7 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 {
 	const struct nt_detect_step *step = &detect->step;
 	struct nt_lost_time *lost_time = &incident->lost_time;
-	double others, clean_ns, cost, explained, excess_ns;
+	double others, clean_ns, cost, excess_ns;
 
 	if (!nt_incident_needs_windows(incident) || step->round_steps <= 0.0 ||
 	    lost_time->frame == detect->frames)
@@ -252,13 +284,11 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 		return;
 	}
 	others = sum_others(detect, incident, &clean_ns);
-	/* Early evidence is too small. */
 	cost = nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
 			     NT_LOST_TIME_MOST);
-	explained = step->round_steps * lost_time->clean_ns * cost / (1.0 - cost);
 	excess_ns = fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
 				 (others > 0.0 ? cost / (cost + others) : 1.0),
-			 NT_LOST_TIME_TIMES * explained);
+			 step->round_steps * most_excess(detect, incident, lost_time->clean_ns));
 	lost_time->due_ns += excess_ns;
 	note_excess(lost_time, excess_ns, step->round_ns);
 }

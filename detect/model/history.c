@@ -114,6 +114,21 @@ struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_
 	return sum;
 }
 
+double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, double clean_ns,
+			 double most_ns)
+{
+	double sum = 0.0;
+
+	for (uint32_t i = 0; i < history->count; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		if (round->start_ns < onset_ns)
+			break;
+		sum += round->steps * fmin(round->step_ns - clean_ns, most_ns);
+	}
+	return sum;
+}
+
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns)
 {
 	const struct nt_history_sum since = nt_history_since(history, onset_ns);

@@ -58,11 +58,14 @@ static uint32_t windows_before(const double *value, uint32_t count, uint32_t som
 	for (uint32_t i = count - 1; i-- > 0;)
 		after[i] = fmin(value[i], after[i + 1]);
 	for (uint32_t n = 1; n + NT_PAST_FEW < count; n++) {
+		double ranges;
+
 		low = fmin(low, value[n - 1]);
 		high = fmax(high, value[n - 1]);
+		/* The range of a few windows is small by chance. */
+		ranges = NT_STEPPED_RANGES * (n < NT_PAST_SOME ? 2.0 : 1.0) * (high - low);
 		if (n >= some && high > 0.0 && value[n] > high &&
-		    after[n + 1] - high >
-			    fmax(NT_STEPPED_UP * high, NT_STEPPED_RANGES * (high - low)))
+		    after[n + 1] - high > fmax(NT_STEPPED_UP * high, ranges))
 			return n;
 	}
 	return count;

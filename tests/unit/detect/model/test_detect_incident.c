@@ -378,6 +378,39 @@ static void the_cost_is_counted_in_gpu_hours(void **state)
 	sim_free(&sim);
 }
 
+/* Every tenth window is three times as long for all, before the fault and since. */
+static void pass_with_checkpoints(struct sim *sim, struct nt_detect *detect, uint32_t tens)
+{
+	for (uint32_t i = 0; i < tens; i++) {
+		sim_pass(sim, detect, 9);
+		sim->extra_ns = 2ull * SIM_SECOND;
+		sim_pass(sim, detect, 1);
+	}
+}
+
+static void a_checkpoint_costs_no_more_than_twice_the_fault(void **state)
+{
+	struct nt_detect *detect;
+	uint64_t steps;
+	double lost;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 83);
+	detect = sim_detect();
+	pass_with_checkpoints(&sim, detect, 6);
+	sim.rank[1].device *= 2.0;
+	pass_with_checkpoints(&sim, detect, 10);
+	/* 70 ms a step. A checkpoint adds as much to the steps of its window, in place of two seconds. */
+	steps = 100ull * sim.steps;
+	lost = 0.070 * 8.0 * (double)steps / 3600.0;
+	assert_names_rank(sim_firing(detect, 0), 1);
+	assert_true(sim_firing(detect, 0)->gpu_hours > 0.95 * lost);
+	assert_true(sim_firing(detect, 0)->gpu_hours < 1.15 * lost);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void incompleteness_lowers_the_confidence(void **state)
 {
 	struct nt_detect *detect;
@@ -554,6 +587,7 @@ int main(void)
 		cmocka_unit_test(the_id_depends_on_job_attempt_and_culprit),
 		cmocka_unit_test(a_fault_is_over_after_a_minute_and_until_tells_when_it_ended),
 		cmocka_unit_test(the_cost_is_counted_in_gpu_hours),
+		cmocka_unit_test(a_checkpoint_costs_no_more_than_twice_the_fault),
 		cmocka_unit_test(incompleteness_lowers_the_confidence),
 		cmocka_unit_test(completeness_is_that_of_all_windows_since_the_onset),
 		cmocka_unit_test(a_job_that_falls_silent_takes_its_incidents_completeness_along),
