@@ -48,10 +48,19 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
 }
 
-/* The median of a few peers that differ is uncertain: by how much of their work. */
-static double reference_error(const struct nt_track *track)
+/*
+ * The median of a few peers that differ is uncertain: by how much of their work. How they differ for long
+ * counts; what differs from window to window averages out.
+ */
+static double reference_error(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			      enum nt_series series)
 {
-	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * track->width / sqrt(track->peers_seen);
+	const struct nt_track *track = &rank->track[series];
+	const double lasting = track->past.ready ? long_run_spread(detect, rank, series) : INFINITY;
+	const double width = isfinite(lasting) ? fmax(lasting, track->width / sqrt(NT_PAST_WINDOWS))
+					       : track->width;
+
+	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * width / sqrt(track->peers_seen);
 }
 
 /* Whether a level present from the start exceeds a fleet's healthy spread. */
@@ -68,7 +77,7 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
-	if (peer_deviation - reference_error(&rank->track[series]) > NT_FLEET_SPREAD)
+	if (peer_deviation - reference_error(detect, rank, series) > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two or three ranks is too often small by chance. */
 	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
