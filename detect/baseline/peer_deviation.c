@@ -84,6 +84,12 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 	nt_cusum_grow(&track->rate, &c->detect->rules, &window, gain);
 }
 
+/* A role of two: each is the other's only peer. */
+static bool is_pair(const struct nt_contest *c)
+{
+	return c->n == 2 && c->group->members == 2;
+}
+
 /*
  * With few ranks, an excursion that is not random must not raise the threshold it is compared with.
  * With more ranks it weighs little.
@@ -179,7 +185,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
-	if (c->mode == NT_MODE_PEERS && (learns || has_past)) {
+	if ((c->mode == NT_MODE_PEERS || is_pair(c)) && (learns || has_past)) {
 		shift.peer_deviation =
 			peer_deviation -
 			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);
@@ -311,11 +317,17 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 static void compare_two(struct nt_contest *c, const double *sorted)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
+	struct nt_ring *width = &c->group->past->width[c->series];
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
 	c->apart = c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
 	c->centre = sorted[0];
+	if (!is_pair(c))
+		return;
+	/* How the two differ in most windows: a fault in some of them does not move it. */
+	nt_ring_add(width, c->detect->rules.width_windows, c->space.other);
+	c->width = nt_stats_max(c->width, NT_STATS_SIGMA_OF_MAD * nt_ring_median(width));
 }
 
 /*

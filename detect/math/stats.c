@@ -104,7 +104,7 @@ double nt_stats_mad(double *value, size_t n, double centre)
 {
 	for (size_t i = 0; i < n; i++)
 		value[i] = fabs(value[i] - centre);
-	return 1.4826 * nt_stats_median_of(value, n);
+	return NT_STATS_SIGMA_OF_MAD * nt_stats_median_of(value, n);
 }
 
 void nt_stats_mean(const double *value, size_t n, double *ret_mean, double *ret_sigma)

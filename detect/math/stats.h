@@ -9,6 +9,8 @@
 
 /* Standard error of a median ÷ that of a mean, for normal values: sqrt(pi / 2). */
 #define NT_STATS_MEDIAN_ERROR 1.25
+/* Of a normal distribution: its sigma by the median of the absolute deviations. */
+#define NT_STATS_SIGMA_OF_MAD 1.4826
 
 /* Inline fmax() and fmin(), for loops over ranks. */
 static inline double nt_stats_max(double a, double b)

@@ -171,6 +171,24 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
+/* Whether another rank of the role is far as often: they take turns. */
+static bool takes_turns(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			enum nt_series series)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+	const double sum = nt_track_rate_sum(&rank->track[series], &detect->rules);
+
+	for (uint32_t i = 0; i < group->members; i++) {
+		const struct nt_detect_rank *other =
+			&detect->rank[detect->roles.member[group->first + i]];
+
+		if (other != rank && nt_track_rate_sum(&other->track[series], &detect->rules) >=
+					     NT_FAR_RATE_TURNS * sum)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. Of
  * three ranks that all pause, two may do so in the same windows, so that only the third is far.
@@ -183,11 +201,13 @@ static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
 	const struct nt_cusum *wide = &detect->step.job_wide[series].level;
 
 	/* The sum of a fault that ended decays slowly. */
-	if (!track->far_fresh || track->frame != detect->frames || track->mode != NT_MODE_PEERS ||
+	if (!track->far_fresh || track->frame != detect->frames ||
+	    (track->mode != NT_MODE_PEERS && track->peers_seen != 1) ||
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
 	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
 	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
-	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)))
+	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)) ||
+	    (track->peers_seen == 1 && takes_turns(detect, rank, series)))
 		return NULL;
 	return &track->rate;
 }
@@ -459,6 +479,10 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 						 excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
 						 &proposal.cause);
 	}
+	/* Against its own mean a pair's rank that is far now and then may show nothing. */
+	if (sum == &track->rate && track->mode == NT_MODE_PAST &&
+	    proposal.class == NT_CLASS_UNKNOWN)
+		return 0;
 	/* More work of a whole group is not a fault of its GPUs, unless their node became slow. */
 	if (track->mode == NT_MODE_PAST &&
 	    detect->roles.group[rank->group].least_growth - track->settled >=

@@ -253,26 +253,6 @@ static void a_few_of_a_fleet_that_lie_close_by_chance_are_not_its_spread(void **
 	assert_non_null(judged());
 }
 
-/* Three peers whose sequences vary by 8 % from window to window, but which are alike in the long run. */
-static void peers_that_vary_are_certain_in_the_long_run(void **state)
-{
-	(void)state;
-	own->peers_seen = 3;
-	own->width = 0.08;
-	own->level.peer_deviation = 0.18;
-	assert_null(judged());
-	own->past = past;
-	own->past.peer_deviation_centre = 0.17;
-	own->level.onset_frame = 0;
-	assert_non_null(judged());
-	/* Some that differ for long are not. */
-	for (uint32_t i = 0; i < RANKS; i++)
-		if (i != CULPRIT)
-			detect->rank[i].track[NT_SERIES_OWN].past.peer_deviation_centre =
-				0.12 * (i % 2);
-	assert_null(judged());
-}
-
 static void who_was_always_so_against_its_own_past_is_not_accused(void **state)
 {
 	(void)state;
@@ -601,7 +581,6 @@ int main(void)
 		CASE(a_level_from_the_start_is_a_tenth_above_the_fleet),
 		CASE(a_few_of_a_fleet_that_lie_close_by_chance_are_not_its_spread),
 		CASE(the_spread_of_a_fleet_is_that_of_two_at_least),
-		CASE(peers_that_vary_are_certain_in_the_long_run),
 		CASE(who_was_always_so_against_its_own_past_is_not_accused),
 		CASE(half_of_what_it_is_worse_by_is_its_own_growth),
 		CASE(against_its_own_past_half_must_not_be_everybodys),

@@ -187,6 +187,28 @@ static void one_of_three_that_is_slow_from_the_start_is_named(void **state)
 	}
 }
 
+/* What peers differ by from window to window averages out, what they differ by for long does not. */
+static void peers_that_vary_are_certain_in_the_long_run(void **state)
+{
+	int named = 0;
+
+	(void)state;
+	for (uint32_t seed = 90; seed < 110; seed++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 4, seed);
+		sim.jitter = 0.06;
+		sim.rank[1].device *= 1.25;
+		sim_pass(&sim, detect, 80);
+		named += sim_firing(detect, 0) && sim_firing(detect, 0)->culprits == 1 &&
+			 sim_firing(detect, 0)->culprit[0].rank == 1;
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+	assert_true(named >= 15);
+}
+
 static const struct nt_finding *find_compute(const struct nt_detect *detect)
 {
 	const struct nt_finding *finding;
@@ -349,6 +371,7 @@ int main(void)
 		cmocka_unit_test(who_slows_down_while_pasts_are_learned_is_named),
 		cmocka_unit_test(a_few_windows_accuse_nobody),
 		cmocka_unit_test(one_of_three_that_is_slow_from_the_start_is_named),
+		cmocka_unit_test(peers_that_vary_are_certain_in_the_long_run),
 		cmocka_unit_test(who_slows_down_in_a_later_phase_is_named),
 		cmocka_unit_test(a_rank_that_becomes_faster_makes_no_other_slow),
 		cmocka_unit_test(what_all_did_is_no_evidence_against_one_when_it_is_over),

@@ -172,6 +172,39 @@ static void it_ends_when_no_step_is_long_any_more(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* Two ranks, of which each is slow in a part of the windows. True: a rank is accused, and it is rank 1. */
+static bool pair_accuses(double part_of_0, double part_of_1)
+{
+	struct job job = {.detect = sim_detect(), .random = 23};
+	bool found = false;
+
+	sim_init(&job.sim, 2, 37);
+	job.sim.jitter = 0.01;
+	job.device = job.sim.rank[1].device;
+	for (uint32_t i = 0; i < LONG && !found; i++) {
+		job.sim.rank[0].device = job.device * (is_on(&job, part_of_0) ? 2.0 : 1.0);
+		job.sim.rank[1].device = job.device * (is_on(&job, part_of_1) ? 2.0 : 1.0);
+		sim_pass(&job.sim, job.detect, 1);
+		for (size_t j = 0; sim_firing(job.detect, j); j++)
+			found |= sim_firing(job.detect, j)->culprits > 0;
+	}
+	if (found)
+		assert_names_rank(sim_firing(job.detect, 0), 1);
+	nt_detect_free(job.detect);
+	sim_free(&job.sim);
+	return found;
+}
+
+/* Most of the time they are alike, and nobody waits for a rank that is faster at times. */
+static void of_two_ranks_the_one_that_is_slow_at_times_is_named(void **state)
+{
+	(void)state;
+	assert_true(pair_accuses(0.0, 0.2));
+	assert_true(pair_accuses(0.0, 0.1));
+	assert_false(pair_accuses(0.0, 0.0));
+	assert_false(pair_accuses(0.2, 0.2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +215,7 @@ int main(void)
 		CASE(one_disturbance_of_some_steps_is_no_fault),
 		CASE(a_rank_that_is_always_far_is_found_among_turns),
 		CASE(it_ends_when_no_step_is_long_any_more),
+		cmocka_unit_test(of_two_ranks_the_one_that_is_slow_at_times_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
