@@ -331,10 +331,10 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 }
 
 /*
- * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence, another
- * batch. It is the growth on which they agreed last, or the least since, if that is more by a width. A rank that
- * becomes faster alone makes no other slow. Unknown while a rank has no past; ranks of a role that jumped
- * have a fault in common.
+ * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence,
+ * another batch. It is the growth on which they agreed last, or the least since, if that is more by
+ * a width. A rank that becomes faster alone makes no other slow. Unknown while a rank has no past;
+ * ranks of a role that jumped have a fault in common.
  */
 static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {

@@ -186,7 +186,7 @@ static double before_others(const struct nt_detect *detect,
 	return before_ns;
 }
 
-/* A slow rank costs each step as much as its evidence. What all ranks do from time to time costs more. */
+/* Such a fault costs each step as much as its evidence. What ranks do at times costs some more. */
 static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_incident *incident)
 {
 	for (uint32_t i = 0; i < incident->blames; i++) {
@@ -196,7 +196,7 @@ static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_in
 		const struct nt_cusum *level = rank ? &rank->track[blame->series].level : NULL;
 
 		if (!level || is_intermittent(&rank->track[blame->series]) ||
-		    level->costly < NT_LOST_TIME_MOST * level->windows)
+		    level->costly < NT_LOST_TIME_SHARE * level->windows)
 			return false;
 	}
 	return incident->blames > 0;

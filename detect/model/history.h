@@ -60,7 +60,7 @@ uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
 struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_t later,
 				       uint32_t rounds, double most_ns);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
-/* Sum of what the steps since onset_ns took beyond clean_ns each, in every round most_ns a step at most. */
+/* What the steps since onset_ns took beyond clean_ns each, in a round at most most_ns a step. */
 double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, double clean_ns,
 			 double most_ns);
 /*

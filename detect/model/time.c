@@ -63,7 +63,8 @@ static uint32_t windows_before(const double *value, uint32_t count, uint32_t som
 		low = fmin(low, value[n - 1]);
 		high = fmax(high, value[n - 1]);
 		/* The range of a few windows is small by chance. */
-		ranges = NT_STEPPED_RANGES * (n < NT_PAST_SOME ? 2.0 : 1.0) * (high - low);
+		ranges = (n < NT_PAST_SOME ? NT_STEPPED_RANGES_FEW : NT_STEPPED_RANGES) *
+			 (high - low);
 		if (n >= some && high > 0.0 && value[n] > high &&
 		    after[n + 1] - high > fmax(NT_STEPPED_UP * high, ranges))
 			return n;
@@ -93,12 +94,14 @@ bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 	return true;
 }
 
-static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *lesson)
+/* `before`: windows before the step. */
+static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *lesson,
+			 uint32_t before)
 {
 	double copy[NT_PAST_WINDOWS], unit;
 
 	memcpy(copy, lesson->peer_deviation, sizeof(copy));
-	unit = nt_stats_median_of(copy + first->count, NT_PAST_WINDOWS - first->count);
+	unit = nt_stats_median_of(copy + before, NT_PAST_WINDOWS - before);
 	return fabs(unit - first->peer_deviation_centre) <=
 	       NT_STEPPED_UNIT * first->peer_deviation_centre;
 }
@@ -139,7 +142,7 @@ uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, dou
 	before.count = windows_before(lesson->value, NT_PAST_WINDOWS, NT_PAST_SOME);
 	/* With so few windows the width is the largest deviation. */
 	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
-	    !is_same_unit(&first, lesson))
+	    !is_same_unit(&first, lesson, before.count))
 		return 0;
 	*past = first;
 	past->count = NT_PAST_WINDOWS;

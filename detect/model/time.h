@@ -45,8 +45,8 @@ void nt_past_clear(struct nt_past *past);
  */
 double nt_past_floor(const struct nt_past *past, double most);
 /*
- * The past so far, while learning, without long first windows and what follows a lasting step up; widths are the largest deviations. False:
- * too few windows.
+ * The past so far, while learning, without long first windows and what follows a lasting step up;
+ * widths are the largest deviations. False: too few windows.
  */
 bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
 		    struct nt_past *ret_past);

@@ -49,8 +49,8 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 }
 
 /*
- * The median of a few peers that differ is uncertain: by how much of their work. How they differ for long
- * counts; what differs from window to window averages out.
+ * The median of a few peers that differ is uncertain: by how much of their work. What they differ
+ * by for long counts; what differs from window to window averages out.
  */
 static double reference_error(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			      enum nt_series series)

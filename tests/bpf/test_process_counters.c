@@ -105,8 +105,8 @@ static void call_and_be_killed(struct harness *h)
 }
 
 /*
- * Gloo's calls are made by a pool of threads: the main thread, which is left, has made none. The other one
- * may still be on its way out when the process is killed: how that ended, not how the thread did, counts.
+ * Gloo's calls are made by a pool of threads: the main thread, which is left, has made none. Another
+ * may still be on its way out when the process is killed: how the process ended counts.
  */
 static void a_process_whose_threads_made_the_calls_is_seen_to_end(void **state)
 {

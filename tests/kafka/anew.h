@@ -53,7 +53,7 @@ static inline bool have_status(const struct nt_kafka_topic_state states[NT_TOPIC
 	return true;
 }
 
-/* A broker still reports topics for a moment after their deletion: records sent then would go with them. */
+/* A broker reports topics for a moment after their deletion: records sent then go with them. */
 static inline bool are_gone(const char *url)
 {
 	const struct nt_bus_options options = {0};

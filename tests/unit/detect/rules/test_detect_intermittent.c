@@ -172,7 +172,7 @@ static void it_ends_when_no_step_is_long_any_more(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-/* Two ranks, of which each is slow in a part of the windows. True: a rank is accused, and it is rank 1. */
+/* Two ranks, each slow in a part of the windows. True: a rank is accused, and it is rank 1. */
 static bool pair_accuses(double part_of_0, double part_of_1)
 {
 	struct job job = {.detect = sim_detect(), .random = 23};
