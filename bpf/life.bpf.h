@@ -95,11 +95,11 @@ static __always_inline int exit_code_of(struct task_struct *task)
 						 : task->group_leader->exit_code;
 }
 
-static __always_inline bool is_killed_by_parent(struct task_struct *task)
+static __always_inline bool is_killed_by_parent(struct task_struct *task, int exit_code)
 {
 	__u32 *by = bpf_task_storage_get(&killer, task->group_leader, 0, 0);
 
-	return by && *by == KILLED_BY_PARENT && exit_code_of(task) == SIGNAL_KILL;
+	return by && *by == KILLED_BY_PARENT && exit_code == SIGNAL_KILL;
 }
 
 /*
@@ -109,10 +109,13 @@ static __always_inline bool is_killed_by_parent(struct task_struct *task)
 static __always_inline void process_exits(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	int exit_code;
 
-	if (task->signal->live.counter == 0)
-		emit_end(task, (__u16)exit_code_of(task),
-			 is_killed_by_parent(task) ? NT_END_KILLED_BY_PARENT : 0);
+	if (task->signal->live.counter != 0)
+		return;
+	exit_code = exit_code_of(task);
+	emit_end(task, (__u16)exit_code,
+		 is_killed_by_parent(task, exit_code) ? NT_END_KILLED_BY_PARENT : 0);
 }
 
 /* The task executes another program: its state is reset. */
