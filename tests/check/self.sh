@@ -241,6 +241,7 @@ done
 
 # What fails each time is a failure, with NT_AGAIN as without; what fails once is listed.
 printf '#!/bin/sh\necho broken\nexit 1\n' >"$tree/broken"
+# shellcheck disable=SC2016 # for the program that is written
 printf '#!/bin/sh\n[ -e "$0.ran" ] || { touch "$0.ran"; echo too late; exit 1; }\n' >"$tree/late"
 chmod +x "$tree/broken" "$tree/late"
 counts() { # counts WANT VARIABLE=VALUE...
