@@ -192,7 +192,6 @@ static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_in
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
-
 		const struct nt_cusum *level = rank ? &rank->track[blame->series].level : NULL;
 
 		if (!level || is_intermittent(&rank->track[blame->series]) ||
@@ -202,15 +201,21 @@ static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_in
 	return incident->blames > 0;
 }
 
+/* Its own evidence, within limits: it is small early. */
+static double cost_of(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	return nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
+			     NT_LOST_TIME_MOST);
+}
+
 /*
- * The most that a step may cost beyond clean_ns, in terms of the own evidence, which is small early.
+ * The most that a step may cost beyond clean_ns, in terms of the own evidence.
  * A round with a checkpoint or an evaluation takes longer for that.
  */
 static double most_excess(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			  double clean_ns)
 {
-	const double cost = nt_stats_clip(
-		incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor, NT_LOST_TIME_MOST);
+	const double cost = cost_of(detect, incident);
 
 	return (is_lasting(detect, incident) ? NT_LOST_TIME_LASTING : NT_LOST_TIME_TIMES) *
 	       clean_ns * cost / (1.0 - cost);
@@ -284,8 +289,7 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 		return;
 	}
 	others = sum_others(detect, incident, &clean_ns);
-	cost = nt_stats_clip(incident->cost, NT_LOST_TIME_LEAST * detect->rules.size_floor,
-			     NT_LOST_TIME_MOST);
+	cost = cost_of(detect, incident);
 	excess_ns = fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
 				 (others > 0.0 ? cost / (cost + others) : 1.0),
 			 step->round_steps * most_excess(detect, incident, lost_time->clean_ns));

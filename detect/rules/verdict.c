@@ -171,7 +171,7 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
-/* Whether another rank of the role is far as often: they take turns. */
+/* Of two ranks: whether the other one is far as often, so that they take turns. */
 static bool takes_turns(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 			enum nt_series series)
 {
@@ -199,15 +199,18 @@ static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
 {
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *wide = &detect->step.job_wide[series].level;
+	/* A larger role of which two ranks are left keeps an old rate. */
+	const bool is_pair =
+		track->peers_seen == 1 && detect->roles.group[rank->group].members == 2;
 
 	/* The sum of a fault that ended decays slowly. */
 	if (!track->far_fresh || track->frame != detect->frames ||
-	    (track->mode != NT_MODE_PEERS && track->peers_seen != 1) ||
+	    (track->mode != NT_MODE_PEERS && !is_pair) ||
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
 	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
 	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
 	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)) ||
-	    (track->peers_seen == 1 && takes_turns(detect, rank, series)))
+	    (is_pair && takes_turns(detect, rank, series)))
 		return NULL;
 	return &track->rate;
 }

@@ -79,7 +79,7 @@ build() {
     -X helm.sh/helm/v3/internal/version.version=$(sed -n 's/^\thelm.sh\/helm\/v3 //p' "$here/go.mod")
     -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor
     -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=$minor"
-  # Nobody debugs them: to compile without DWARF takes 7 % less time.
+  # They are not debugged here: without DWARF they compile faster.
   (cd "$here" && go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w ${flags//$'\n'/ }" -o "$bin.part/" $k/kube-apiserver $k/kube-controller-manager \
     $k/kube-scheduler $k/kube-proxy $k/kubelet $k/kubectl helm.sh/helm/v3/cmd/helm ./dns ./gpu) || die "the build failed"
   mv "$bin.part" "$bin"
