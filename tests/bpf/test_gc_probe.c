@@ -212,7 +212,7 @@ static void await_gc_probe(const struct harness *h, uint32_t pid)
 
 	assert_int_equal(nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites), 0);
 	assert_int_equal(nt_attach_order_gc_probe(h->attach, &order), 0);
-	assert_int_equal(poll(&ready, 1, 60000), 1);
+	assert_int_equal(poll(&ready, 1, 600000), 1);
 	nt_attach_settle(h->attach);
 }
 

@@ -23,7 +23,7 @@ enum {
 	SERVER_CALMS = 2,
 	/* periods of shares of 69 s, in which every server is served: two begin at most */
 	LONG_SHIFT = 36,
-	WAIT_MS = 60000,
+	WAIT_MS = 600000,
 	PATH_BYTES = 128,
 };
 

@@ -125,11 +125,11 @@ wait_until() {
   done
 }
 
-# Below the kernel's range of ephemeral ports.
+# Below the ports of brokers (tests/kafka/ports.sh) and the kernel's range of ephemeral ports.
 free_port() {
   local number
   for ((i = 0; i < 100; i++)); do
-    number=$((20000 + SRANDOM % 10000))
+    number=$((20000 + SRANDOM % 5000))
     if ! (exec 3<>"/dev/tcp/127.0.0.1/$number") 2>/dev/null; then
       echo "$number"
       return

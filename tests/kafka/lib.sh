@@ -17,23 +17,11 @@ fi
 bin=${NT_KAFKA_BIN:-build/release/test-kafka}
 kafka_dir=$(mktemp -d)
 
-# A hundred ports that nobody uses: other tests may run beside these.
-free_hundred() {
-  local base node port
-  for _ in {1..50}; do
-    base=$((20000 + SRANDOM % 100 * 100))
-    for node in 0 10 20; do
-      for port in 0 1 2 3 4; do
-        ! (exec 3<>"/dev/tcp/127.0.0.1/$((base + node + port))") 2>/dev/null || continue 3
-      done
-    done
-    echo "$base"
-    return
-  done
-  skip "no hundred ports are free"
-}
+# shellcheck source=tests/kafka/ports.sh
+. tests/kafka/ports.sh
+[ -n "${NT_KAFKA_PORT:-}" ] || claim_ports || skip "no ports"
 
-export NT_KAFKA=$kafka_dir/state NT_KAFKA_PORT=${NT_KAFKA_PORT:-$(free_hundred)}
+export NT_KAFKA=$kafka_dir/state NT_KAFKA_PORT
 export NT_TEST_CONTROL=tests/kafka/kafka.sh
 trap 'tests/kafka/kafka.sh down; rm -rf "$kafka_dir"' EXIT
 trap 'exit 130' INT TERM HUP

@@ -14,7 +14,10 @@ if ! command -v mvn >/dev/null && [ ! -d "${NT_KAFKA_JARS:-$HOME/.cache/neutrace
 fi
 
 setup
-export NT_KAFKA=$work/kafka NT_KAFKA_PORT=$((20000 + SRANDOM % 100 * 100))
+# shellcheck source=tests/kafka/ports.sh
+. tests/kafka/ports.sh
+claim_ports || fail "no ports for Kafka"
+export NT_KAFKA=$work/kafka
 finish() {
   local status=$?
   tests/kafka/kafka.sh down || :
