@@ -22,8 +22,10 @@
 #include "detect/rules/network_check.h"
 #include "detect/rules/network_measure.h"
 #include "detect/rules/step_judge.h"
+#include "detect/rules/two_populations.h"
 #include "detect/rules/undecided.h"
 #include "detect/rules/verdict.h"
+#include "detect/rules/whole_role.h"
 #include "detect/thresholds/thresholds.h"
 
 int nt_detect_new(const struct nt_rules *rules, uint64_t job_hash, uint32_t attempt,
@@ -288,10 +290,12 @@ static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *fra
 	nt_peer_deviation_rounds,
 	nt_detect_step_learn,
 	nt_verdict_slow,
+	nt_two_populations_check,
 	nt_network_measure,
 	nt_detect_link_check,
 	nt_network_check,
 	nt_imbalance_check,
+	nt_whole_role_check,
 	nt_detect_step_check,
 	nt_mismatch_check,
 	nt_hang_check,

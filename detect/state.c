@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 14,
+	STATE_VERSION = 15,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -46,6 +46,7 @@ static void code_step(struct nt_codec *codec, struct nt_detect_step *step)
 	nt_code_u64(codec, &step->charged_ns);
 	nt_code_u64(codec, &step->moved_ns);
 	nt_code_u64(codec, &step->longest_pause_ns);
+	nt_code_u64(codec, &step->wide_frame);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_state_cusum(codec, &step->job_wide[i].level);
 		nt_code_real(codec, &step->job_wide[i].growth);

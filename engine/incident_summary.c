@@ -218,12 +218,18 @@ static void put_slower(struct writer *writer, const struct nt_wire_incident *inc
 	put_peers(writer, incident, evidence, several);
 }
 
+static bool is_stage(const struct nt_wire_incident *incident)
+{
+	return incident->culprits && strcmp(incident->culprit[0].kind, "stage") == 0;
+}
+
 static void put_compute(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	bool several = put_subject(writer, incident);
 
 	put(writer, several ? " compute " : " computes ");
-	put_slower(writer, incident, "own work of the step", several);
+	put_slower(writer, incident,
+		   is_stage(incident) ? "own work of the role" : "own work of the step", several);
 	put_since(writer, incident);
 	/* Work is a part of the step, whose other parts are as long as before. */
 	if (incident->slowdown >= 1.005)

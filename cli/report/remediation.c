@@ -15,6 +15,10 @@ static const struct remedy_row rows[] = {
 	 "Look at what the GPUs of the node share: power cap, cooling, clocks (nvidia-smi -q -d "
 	 "CLOCK,PERFORMANCE,TEMPERATURE), CPU frequency. If nothing explains it, drain the node and "
 	 "restart from the last checkpoint without it."},
+	{"compute", NULL, "stage",
+	 "Look at what changed for this role alone at that time: its layers, data or sequence "
+	 "lengths, then what its GPUs share: a rack, a power cap, cooling, the clocks (nvidia-smi -q "
+	 "-d CLOCK,PERFORMANCE,TEMPERATURE)."},
 	{"compute", NULL, NULL,
 	 "On that node compare the clocks, throttle reasons, temperature and ECC counts of its GPU "
 	 "with its neighbours' (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE,ECC) and look for "

@@ -64,6 +64,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 					       .round_ns = detect->step.round_ns,
 					       .round_calls = detect->step.round_calls,
 					       .charged_ns = detect->step.charged_ns,
+					       .wide_frame = detect->frames,
 					       .moved_ns = moved_ns,
 					       .longest_pause_ns = longest_ns};
 }

@@ -248,7 +248,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 void nt_contest_note_slowest(const struct nt_contest *c, double steps)
 {
 	struct nt_group_past *past = c->group->past;
-	const bool explained = c->space.two || c->slowest->in_incident;
+	const bool explained = c->space.two || c->slowest->in_incident || c->group->jumped;
 
 	if (past->worst.next == NT_RING_MAX)
 		past->worst.next = 0;

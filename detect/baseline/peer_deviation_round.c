@@ -107,15 +107,6 @@ static double median_starved(const struct nt_detect *detect,
 	return nt_stats_median_of(starved, n);
 }
 
-/* The track's contribution to job-wide statistics. */
-static struct nt_track_contribution contribution_of(const struct nt_track *track)
-{
-	return (struct nt_track_contribution){.growth = track->past.ready ? track->growth : NAN,
-					      .slow_cost = track->slow_cost,
-					      .centre = track->past.value_centre,
-					      .spread = track->past.value_width};
-}
-
 /* Judges each rank in all its contests, then its own state. */
 static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 			struct nt_contest *contest)
@@ -146,7 +137,7 @@ static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *
 			if (track->tier != c->tier)
 				*track = (struct nt_track){.tier = c->tier};
 			nt_contest_judge(c, rank, c->value[at[j]++]);
-			scratch->contribution[index].of[j] = contribution_of(track);
+			scratch->contribution[index].of[j] = nt_track_contribute(track);
 			scratch->judged[j]++;
 		}
 		rank->rounds++;
@@ -206,12 +197,20 @@ static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 		group->jumped = false;
 	else if (growth >= NT_UNEVEN_PART && group->quiet_growth < NT_EXPLAINS * growth)
 		group->jumped = true;
-	if (!group->jumped)
-		group->quiet_growth += NT_INCIDENT_PART * (growth - group->quiet_growth);
+	if (group->jumped && !group->jump_rounds++)
+		group->jump_since_ns = group->wait_start_ns;
+	if (group->jumped)
+		return;
+	group->jump_rounds = 0;
+	group->quiet_growth += NT_INCIDENT_PART * (growth - group->quiet_growth);
 }
 
-static void judge_group(struct nt_detect *detect, struct nt_group *group, const uint32_t *ready,
-			uint32_t n, struct passed *passed)
+/*
+ * `live`: its ranks that take part. What all of them grew by is not known in a round without some:
+ * then it is as it was.
+ */
+static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32_t live,
+			const uint32_t *ready, uint32_t n, struct passed *passed)
 {
 	struct nt_scratch *scratch = &detect->scratch;
 	struct nt_contest contest[NT_SERIES_END] = {{.value = scratch->a}, {.value = scratch->b}};
@@ -241,12 +240,15 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, const 
 		nt_contest_compare(c, &step_metrics);
 	}
 	judge_ranks(detect, &step_metrics, contest);
-	group->least_growth = own->n >= 2 && own->n == group->members ? own->least_growth : 0.0;
-	find_jump(detect, group);
+	if (own->n < 2 || own->n >= live) {
+		group->least_growth = own->n < 2 ? 0.0 : own->least_growth;
+		find_jump(detect, group);
+	}
 	if (group->past && own->n >= 2) {
 		nt_contest_count_apart(own);
 		nt_contest_note_slowest(own, steps);
 	}
+	group->together = group->computing = 0;
 	group->rounds++;
 	group->waited = 0;
 	group->round_frame = detect->frames;
@@ -298,8 +300,9 @@ int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *fr
 			group->waited++;
 			continue;
 		}
-		judge_group(detect, group, ready, n, &passed);
+		judge_group(detect, group, live, ready, n, &passed);
 	}
+	detect->scratch.live = (uint32_t)all;
 	all = nt_stats_max(all, 1.0);
 	detect->step.round_steps = passed.steps / all;
 	detect->step.round_ns = passed.step_ns / all;

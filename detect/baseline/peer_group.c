@@ -289,3 +289,12 @@ const uint32_t *nt_peer_group_peers(const struct nt_detect *detect,
 	*ret_n = group->members - 1;
 	return &detect->roles.peer[2 * (size_t)group->first + rank->place + 1];
 }
+
+bool nt_peer_group_is_blamed(const struct nt_detect *detect, const struct nt_group *group)
+{
+	uint32_t blamed = 0;
+
+	for (uint32_t i = 0; i < group->members; i++)
+		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
+	return 2 * blamed >= group->members;
+}

@@ -7,10 +7,12 @@
 #ifndef NT_DETECT_BASELINE_PEER_GROUP_H
 #define NT_DETECT_BASELINE_PEER_GROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct nt_detect;
+struct nt_group;
 struct nt_detect_rank;
 
 /* Rebuilds the groups if communicators changed. -ENOMEM keeps the old ones. */
@@ -18,5 +20,7 @@ int nt_peer_groups_derive(struct nt_detect *detect);
 /* The peers of a rank; NULL and 0 if it has none. Valid until the next rebuild. */
 const uint32_t *nt_peer_group_peers(const struct nt_detect *detect,
 				    const struct nt_detect_rank *rank, size_t *ret_n);
+/* Whether at least half of its ranks are culprits: then their work moves its lower median. */
+bool nt_peer_group_is_blamed(const struct nt_detect *detect, const struct nt_group *group);
 
 #endif

@@ -30,10 +30,15 @@ struct nt_group {
 	uint32_t unit_rounds; /* rounds in a row with another unit: see step_unit.h */
 	double step_ns, window_ns; /* of the last round: median step, and its length */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
-	double least_growth; /* of own work in the last round; 0: not known of all members */
+	/* Of own work, in the last round of all that take part; 0: not known. */
+	double least_growth;
 	/* The growth that all its ranks share, as it was, and whether it then jumped. */
 	double quiet_growth;
 	bool jumped;
+	uint32_t jump_rounds; /* rounds since */
+	uint64_t jump_since_ns;
+	/* Of the last round: its abnormal ranks that share this growth, and those that compute. */
+	uint32_t together, computing;
 	uint8_t tier[2]; /* of these */
 	struct nt_adaptation tail[2];
 	struct nt_far_rate far_rate[2];

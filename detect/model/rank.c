@@ -32,3 +32,11 @@ double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rul
 		sum = nt_stats_max(sum, nt_track_sum(&rank->track[i], rules));
 	return sum;
 }
+
+struct nt_track_contribution nt_track_contribute(const struct nt_track *track)
+{
+	return (struct nt_track_contribution){.growth = track->past.ready ? track->growth : NAN,
+					      .slow_cost = track->slow_cost,
+					      .centre = track->past.value_centre,
+					      .spread = track->past.value_width};
+}

@@ -132,6 +132,8 @@ struct nt_lessons {
 	struct nt_lesson of[NT_SERIES_END];
 };
 
+/* The track's contribution to job-wide statistics. */
+struct nt_track_contribution nt_track_contribute(const struct nt_track *track);
 /* After a fault, or if what they were compared with is no reference. */
 void nt_track_clear_sums(struct nt_track *track);
 /* The largest of the track's sums, each comparable with the threshold. */

@@ -28,10 +28,11 @@ struct nt_detect_step {
 	double gc_ns, gc_before_ns;
 	/* When the job last made progress, and the longest time without. */
 	uint64_t moved_ns, longest_pause_ns;
+	uint64_t wide_frame; /* last frame in which the growths of most ranks were taken */
 	/* Growth that three of four ranks exceed, relative to their own pasts; by series. */
 	struct nt_job_wide {
 		struct nt_cusum level;
-		double growth; /* of the last frame; 0 where too few ranks have a past */
+		double growth; /* when last taken; 0 where too few ranks have a past */
 		/*
 		 * The same for their slow costs: detects pauses that ranks make at different times.
 		 */

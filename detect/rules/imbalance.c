@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/peer_group.h"
 #include "detect/baseline/straggler_floor.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/math/stats.h"
@@ -21,6 +22,13 @@ static bool is_current(const struct nt_detect *detect, const struct nt_group *gr
 {
 	return has_role(detect, group) && group->round_frame == detect->frames &&
 	       group->median[NT_SERIES_OWN] >= 0.0;
+}
+
+/* Its work; before it grew at once, if it did: see whole_role.h. */
+static double work_of(const struct nt_group *group)
+{
+	return group->jumped ? group->median[NT_SERIES_OWN] / (1.0 + group->least_growth)
+			     : group->median[NT_SERIES_OWN];
 }
 
 /* Compares each group with the median of the others of its tier. */
@@ -40,7 +48,7 @@ static void compare_roles(struct nt_detect *detect)
 		const struct nt_group *group = &detect->roles.group[i];
 
 		if (is_current(detect, group) && group->tier[NT_SERIES_OWN] == tier)
-			sorted[n++] = group->median[NT_SERIES_OWN];
+			sorted[n++] = work_of(group);
 	}
 	nt_stats_sort(sorted, n);
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
@@ -49,10 +57,10 @@ static void compare_roles(struct nt_detect *detect)
 
 		if (n < 2 || !is_current(detect, group) || group->tier[NT_SERIES_OWN] != tier)
 			continue;
-		others = nt_stats_median_without(sorted, n, group->median[NT_SERIES_OWN]);
+		others = nt_stats_median_without(sorted, n, work_of(group));
 		base = nt_peer_deviation_base(&detect->rules, others, group->step_ns);
-		group->excess = (group->median[NT_SERIES_OWN] - others) / base;
-		group->cost = (group->median[NT_SERIES_OWN] - others) / group->step_ns;
+		group->excess = (work_of(group) - others) / base;
+		group->cost = (work_of(group) - others) / group->step_ns;
 		if (group->excess <= NT_UNEVEN_PART || group->cost <= detect->rules.size_floor) {
 			group->long_rounds -= group->long_rounds > 0;
 			continue;
@@ -61,18 +69,6 @@ static void compare_roles(struct nt_detect *detect)
 			group->long_since_ns = group->wait_start_ns;
 		group->long_rounds += group->long_rounds < 2 * NT_LONG_ROUNDS;
 	}
-}
-
-static bool is_blamed(const struct nt_detect *detect, const struct nt_group *group)
-{
-	uint32_t blamed = 0;
-
-	for (uint32_t i = 0; i < group->members; i++)
-		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
-	/*
-	 * The lower median of a group is a culprit's value only if half of its ranks are culprits.
-	 */
-	return 2 * blamed >= group->members;
 }
 
 /* Lists the ranks of all groups with more work in scratch, ascending. */
@@ -236,7 +232,8 @@ static int raise_roles(struct nt_detect *detect)
 		const struct nt_group *group = &detect->roles.group[i];
 
 		if (group->long_rounds >= NT_LONG_ROUNDS && is_current(detect, group) &&
-		    !is_blamed(detect, group) && (!longest || group->cost > longest->cost))
+		    !nt_peer_group_is_blamed(detect, group) &&
+		    (!longest || group->cost > longest->cost))
 			longest = group;
 	}
 	if (!longest)
@@ -250,8 +247,8 @@ static int raise_roles(struct nt_detect *detect)
 		.what = NT_EVIDENCE_TEXT_ROLE_WORK,
 		.unit = NT_EVIDENCE_TEXT_MS,
 		.method = NT_EVIDENCE_TEXT_ROLES,
-		.value = longest->median[NT_SERIES_OWN] / 1e6,
-		.peers = (longest->median[NT_SERIES_OWN] - longest->cost * longest->step_ns) / 1e6,
+		.value = work_of(longest) / 1e6,
+		.peers = (work_of(longest) - longest->cost * longest->step_ns) / 1e6,
 		.windows = longest->long_rounds,
 	};
 	if (turning)

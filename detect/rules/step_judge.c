@@ -30,13 +30,45 @@ struct step_round {
 	double *step, *run_queue;
 	double gc; /* mean */
 	uint32_t n;
+	bool of_most; /* the columns are those of most ranks */
 	struct column {
 		double *growth, *slow, *centre, *spread;
 		uint32_t n, judged; /* judged: including ranks still learning */
 	} of[NT_SERIES_END];
 };
 
-/* Collects the columns in one scan. */
+static void add_contribution(struct column *column, const struct nt_track_contribution *note)
+{
+	if (isnan(note->growth))
+		return;
+	column->growth[column->n] = note->growth;
+	column->slow[column->n] = note->slow_cost;
+	column->centre[column->n] = note->centre;
+	column->spread[column->n++] = note->spread;
+}
+
+/* The last round of a rank, if its growth was not taken yet. True: it was added. */
+static bool add_earlier(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			struct step_round *round)
+{
+	if (rank->round_frame <= detect->step.wide_frame || rank->ended || rank->silent)
+		return false;
+	for (int j = 0; j < NT_SERIES_END; j++) {
+		const struct nt_track *track = &rank->track[j];
+		const struct nt_track_contribution note = nt_track_contribute(track);
+
+		if (track->frame != rank->round_frame)
+			continue;
+		round->of[j].judged++;
+		add_contribution(&round->of[j], &note);
+	}
+	return true;
+}
+
+/*
+ * Collects the columns in one scan. The roles of a job may have their rounds in different frames:
+ * growth is that of most ranks only if most had a round since it was last taken.
+ */
 static struct step_round line_up(struct nt_detect *detect)
 {
 	const struct nt_scratch *scratch = &detect->scratch;
@@ -47,6 +79,7 @@ static struct step_round line_up(struct nt_detect *detect)
 		.of = {{.growth = line[0], .slow = line[1], .centre = line[2], .spread = line[3]},
 		       {.growth = line[4], .slow = line[5], .centre = line[6], .spread = line[7]}},
 	};
+	uint32_t fresh = 0;
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		if (scratch->step_metric_step[i] <= 0.0)
@@ -54,21 +87,17 @@ static struct step_round line_up(struct nt_detect *detect)
 		round.gc += scratch->gc[i];
 		round.run_queue[round.n] = scratch->run_queue[i];
 		round.step[round.n++] = scratch->step_metric_step[i];
-		for (int j = 0; j < NT_SERIES_END; j++) {
-			const struct nt_track_contribution *note = &scratch->contribution[i].of[j];
-			struct column *column = &round.of[j];
-
-			if (isnan(note->growth))
-				continue;
-			column->growth[column->n] = note->growth;
-			column->slow[column->n] = note->slow_cost;
-			column->centre[column->n] = note->centre;
-			column->spread[column->n++] = note->spread;
-		}
+		for (int j = 0; j < NT_SERIES_END; j++)
+			add_contribution(&round.of[j], &scratch->contribution[i].of[j]);
 	}
 	for (int j = 0; j < NT_SERIES_END; j++)
 		round.of[j].judged = scratch->judged[j];
 	round.gc = round.n ? round.gc / round.n : 0.0;
+	fresh = round.n;
+	for (uint32_t i = 0; i < detect->ranks && round.n < scratch->live; i++)
+		if (scratch->step_metric_step[i] <= 0.0)
+			fresh += add_earlier(detect, &detect->rank[i], &round);
+	round.of_most = fresh >= (1.0 - NT_WIDE_SHARE) * scratch->live;
 	return round;
 }
 
@@ -151,7 +180,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_detect_step *step = &detect->step;
 	const struct step_round round = line_up(detect);
-	double cost, own, host, median;
+	double cost, own = -INFINITY, host = -INFINITY, median;
 	uint64_t stepped = 0;
 
 	(void)frame;
@@ -170,8 +199,13 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 					      step->round_calls / fmax(1e-9, step->round_steps),
 					      median, detect->frames);
 	step->gc_ns += NT_WIDE_GC_PART * (round.gc - step->gc_ns);
-	own = learn_job_wide(detect, &step->job_wide[NT_SERIES_OWN], &round.of[NT_SERIES_OWN]);
-	host = learn_job_wide(detect, &step->job_wide[NT_SERIES_HOST], &round.of[NT_SERIES_HOST]);
+	if (round.of_most) {
+		own = learn_job_wide(detect, &step->job_wide[NT_SERIES_OWN],
+				     &round.of[NT_SERIES_OWN]);
+		host = learn_job_wide(detect, &step->job_wide[NT_SERIES_HOST],
+				      &round.of[NT_SERIES_HOST]);
+		step->wide_frame = detect->frames;
+	}
 	cost = learn_level(detect, &round, stepped);
 	/* Excess explained by other incidents is not attributed to it. */
 	if (!isfinite(cost) || is_explained(detect))

@@ -456,6 +456,29 @@ static bool was_slow_itself(const struct nt_detect *detect, const struct nt_trac
 	       nt_track_sum(own, &detect->rules) >= detect->threshold;
 }
 
+/*
+ * More work of a whole group is not a fault of its GPUs, unless their node became slow. If it grew
+ * at once, the group counts its ranks: see whole_role.h.
+ */
+static bool is_of_role(struct nt_detect *detect, const struct nt_detect_rank *rank,
+		       const struct nt_track *track, struct nt_proposal *proposal)
+{
+	struct nt_group *group = &detect->roles.group[rank->group];
+
+	if (track->mode != NT_MODE_PAST ||
+	    group->least_growth - track->settled < NT_EXPLAINS * track->net)
+		return false;
+	proposal->of_node = nt_node_jumped(detect, rank->node);
+	if (proposal->of_node)
+		return false;
+	if (proposal->class != NT_CLASS_COMPUTE &&
+	    (proposal->class != NT_CLASS_UNKNOWN || !group->jumped))
+		return false;
+	group->together++;
+	group->computing += proposal->class == NT_CLASS_COMPUTE;
+	return true;
+}
+
 static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 {
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
@@ -486,14 +509,8 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	if (sum == &track->rate && track->mode == NT_MODE_PAST &&
 	    proposal.class == NT_CLASS_UNKNOWN)
 		return 0;
-	/* More work of a whole group is not a fault of its GPUs, unless their node became slow. */
-	if (track->mode == NT_MODE_PAST &&
-	    detect->roles.group[rank->group].least_growth - track->settled >=
-		    NT_EXPLAINS * track->net) {
-		proposal.of_node = nt_node_jumped(detect, rank->node);
-		if (proposal.class == NT_CLASS_COMPUTE && !proposal.of_node)
-			return 0;
-	}
+	if (is_of_role(detect, rank, track, &proposal))
+		return 0;
 	proposal.series = (uint8_t)series;
 	/* For a permanently slower rank the level includes that; the shift began with the fault. */
 	if (sum != &track->rate && !always && track->past.ready && track->shift.windows) {
@@ -521,54 +538,6 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	return nt_incidents_blame(detect, rank, &proposal);
 }
 
-/* In a pipeline a slow population costs the job more than its own excess. */
-static bool is_in_pipeline(const struct nt_detect_rank *rank)
-{
-	for (uint32_t i = 0; i < rank->links; i++)
-		if (nt_detect_comm_use(rank->link[i].comm) == NT_DETECT_COMM_PIPELINE)
-			return true;
-	return false;
-}
-
-/* Two populations since the start, without evidence which one is normal. */
-static int judge_apart(struct nt_detect *detect)
-{
-	const struct nt_group *worst = NULL;
-	struct nt_proposal proposal = {
-		.family = NT_FAMILY_APART,
-		.class = NT_CLASS_UNKNOWN,
-		.cause = NT_EVIDENCE_TEXT_TWO_POPULATIONS,
-		.kind = NT_CULPRIT_STAGE,
-	};
-	double residual = 0.0;
-	bool judged = false;
-
-	for (uint32_t i = 0; i < detect->roles.groups; i++) {
-		const struct nt_group *group = &detect->roles.group[i];
-
-		if (!group->past || group->round_frame != detect->frames)
-			continue;
-		judged = true;
-		residual = fmax(residual, group->past->apart_cost);
-		if (group->past->apart >= NT_APART_ROUNDS &&
-		    group->past->apart_gap > NT_FLEET_SPREAD &&
-		    (!worst || group->past->apart_cost > worst->past->apart_cost))
-			worst = group;
-	}
-	if (judged)
-		nt_incidents_judge(detect, NT_FAMILY_APART, 0, residual);
-	if (!worst)
-		return 0;
-	proposal.onset_ns = worst->past->apart_since_ns;
-	proposal.cost = worst->past->apart_cost;
-	proposal.unsure = is_in_pipeline(&detect->rank[detect->roles.member[worst->first]]);
-	proposal.tier = worst->tier[NT_SERIES_OWN];
-	add_row(&proposal, NT_EVIDENCE_TEXT_GAP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_RATIO,
-		worst->past->apart_high / 1e6, worst->past->apart_low / 1e6, 0.0,
-		worst->past->apart);
-	return nt_incidents_raise(detect, &proposal);
-}
-
 int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	(void)frame;
@@ -584,5 +553,5 @@ int nt_verdict_slow(struct nt_detect *detect, const struct nt_frame *frame)
 		if (r < 0)
 			return r;
 	}
-	return judge_apart(detect);
+	return 0;
 }

@@ -144,7 +144,7 @@ static const struct {
 	{CL_COMPUTE_NODE, 3, 0.08, 2},
 	{CL_COMPUTE_HALF, 2, 0.08, 1},
 	{CL_BATCH, 2, 0.1, 1.5},
-	{CL_LATE_STAGE, 1, 0.15, 0.6, false, true, true},
+	{CL_LATE_STAGE, 2, 0.15, 0.6},
 	{CL_UNEVEN, 1, 0.2, 1, false, true, true},
 	{CL_LOADER, 4, 0.05, 0.8, true},
 	{CL_CONTENTION, 3, 0.06, 0.8, true},
@@ -224,7 +224,7 @@ static bool draw_fault(struct draw *d, uint32_t earliest, struct cl_fault *ret_f
 		f.until = UINT32_MAX;
 		f.ramp = f.on = f.of = 0;
 	}
-	if (kinds[which].from_start ||
+	if (kinds[which].from_start || (f.kind == CL_LATE_STAGE && often(d, 0.4)) ||
 	    (f.kind == CL_COMPUTE_RANK && part > 0.3 && d->s.dp > 4 && often(d, 0.15)))
 		f = (struct cl_fault){.kind = f.kind, .until = UINT32_MAX};
 	f.factor = kinds[which].of_step ? part * d->s.step_s : 1 + part;

@@ -6,6 +6,7 @@
 #include "detect/incidents/incident_retire.h"
 #include "detect/incidents/incident_settle.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/two_populations.h"
 #include "detect/rules/verdict.h"
 
 enum {
@@ -537,6 +538,7 @@ static void host_work_from_the_start_costs_a_tenth_of_the_step(void **state)
 static const struct nt_detect_incident *apart(void)
 {
 	judge_anew();
+	assert_int_equal(nt_two_populations_check(detect, NULL), 0);
 	return nt_incidents_find(detect, NT_FAMILY_APART, 0);
 }
 

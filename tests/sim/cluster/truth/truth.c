@@ -31,6 +31,9 @@ static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uin
 	if (cl_sight_is_alone(s, rank) && rank == f->target &&
 	    (f->kind == CL_COMPUTE_RANK || f->kind == CL_LOADER || f->kind == CL_GC_RANK))
 		return f->kind != CL_COMPUTE_RANK || cl_sight_has_work_of(s, rank);
+	/* Where only a part of the nodes tells of it, too. */
+	if (f->kind == CL_LATE_STAGE && f->from > 0)
+		return cl_sight_has_work_of(s, rank) && cl_stage_of(s, rank) == f->target;
 	/* Ten steps are not long, but who kept the others waiting is no secret. */
 	if (f->kind == CL_CHECKPOINT_RANK)
 		return rank == f->target;
@@ -128,6 +131,15 @@ static bool is_link_guilty(const struct cl_scenario *s, const struct nt_culprit 
 	return false;
 }
 
+static bool is_stage_guilty(const struct cl_scenario *s, const struct nt_culprit *culprit)
+{
+	for (size_t i = 0; i < culprit->rank_count; i++) {
+		if (!is_guilty_of_any(s, culprit->ranks[i]))
+			return false;
+	}
+	return true;
+}
+
 static void count_accused(const struct cl_scenario *s, const struct nt_wire_incident *incident,
 			  struct cl_score *score)
 {
@@ -142,8 +154,10 @@ static void count_accused(const struct cl_scenario *s, const struct nt_wire_inci
 		} else if (strcmp(culprit->kind, "node") == 0) {
 			score->accused++;
 			score->wrong += !is_node_guilty(s, node_number(culprit->node));
-		} else if (strcmp(culprit->kind, "communicator") != 0 &&
-			   strcmp(culprit->kind, "stage") != 0) {
+		} else if (strcmp(culprit->kind, "stage") == 0) {
+			score->accused++;
+			score->wrong += !is_stage_guilty(s, culprit);
+		} else if (strcmp(culprit->kind, "communicator") != 0) {
 			score->accused++;
 			score->wrong += !is_link_guilty(s, culprit);
 		}
@@ -215,6 +229,28 @@ static bool names_half(const struct cl_scenario *s, const struct nt_wire_inciden
 	return named * 10 >= all * 9;
 }
 
+/* Ranks of the stage, however they are named, and no others. */
+static bool names_stage(const struct cl_scenario *s, const struct nt_wire_incident *incident,
+			uint32_t stage)
+{
+	const uint32_t ranks = cl_scenario_ranks(s);
+	bool named = false;
+
+	for (size_t i = 0; i < incident->culprits; i++) {
+		const struct nt_culprit *c = &incident->culprit[i];
+
+		for (uint32_t r = 0; r < ranks; r++) {
+			const bool is_named = (strcmp(c->kind, "rank") == 0 && c->rank == r) ||
+					      holds(c->ranks, c->rank_count, r);
+
+			if (is_named && cl_stage_of(s, r) != stage)
+				return false;
+			named |= is_named;
+		}
+	}
+	return named && accuses(incident);
+}
+
 static bool names_one(const struct cl_scenario *s, const struct cl_fault *f,
 		      const struct nt_wire_incident *incident)
 {
@@ -249,6 +285,8 @@ static bool names(const struct cl_scenario *s, const struct cl_fault *f,
 		return names_node(s, incident, f->target);
 	case THE_HALF:
 		return names_half(s, incident);
+	case THE_STAGE:
+		return names_stage(s, incident, f->target);
 	case THE_NIC:
 	case THE_PATH:
 		return names_one(s, f, incident);

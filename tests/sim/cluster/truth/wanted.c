@@ -89,6 +89,16 @@ static struct cl_wanted wanted_if_observed(const struct cl_scenario *s, const st
 		return (struct cl_wanted){is_told_as_batch(s, f) ? INFORMATION : NOTHING_NEEDED,
 					  "job-wide", NULL};
 	case CL_LATE_STAGE:
+		if (!cl_sight_is_even(s))
+			return (struct cl_wanted){NOTHING_NEEDED, NULL, NULL};
+		if (!works)
+			return (struct cl_wanted){NOBODY, NULL, NULL};
+		if (f->from == 0)
+			return (struct cl_wanted){INFORMATION, "imbalance", NULL};
+		/* A ramp is imbalance that grows, or as steep as a jump. */
+		if (f->ramp || s->dp < 2)
+			return (struct cl_wanted){NOTHING_NEEDED, NULL, NULL};
+		return (struct cl_wanted){THE_STAGE, "compute", NULL};
 	case CL_UNEVEN:
 		if (!cl_sight_is_even(s))
 			return (struct cl_wanted){NOTHING_NEEDED, NULL, NULL};

@@ -13,6 +13,7 @@ enum cl_who {
 	THE_RANK,
 	THE_NODE,
 	THE_HALF,
+	THE_STAGE, /* by its ranks, or the nodes that hold it alone */
 	THE_NIC,
 	THE_PATH,
 	THE_LINK, /* a communicator that holds it will do */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The work of a whole role grew at once. */
+#include "detect/rules/whole_role.h"
+
+#include <math.h>
+
+#include "detect/baseline/peer_group.h"
+#include "detect/incidents/incident_raise.h"
+#include "detect/math/stats.h"
+
+static bool is_current(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return group->jumped && group->round_frame == detect->frames &&
+	       group->median[NT_SERIES_OWN] > 0.0;
+}
+
+/* What its ranks' work was before: the median of their pasts. */
+static double work_before(struct nt_detect *detect, const struct nt_group *group)
+{
+	double *value = detect->scratch.a;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < group->members; i++) {
+		const uint32_t index = detect->roles.member[group->first + i];
+		const struct nt_past *past = &detect->rank[index].track[NT_SERIES_OWN].past;
+
+		if (past->ready)
+			value[n++] = past->value_centre;
+	}
+	return nt_stats_median_of(value, n);
+}
+
+static double cost_of(struct nt_detect *detect, const struct nt_group *group)
+{
+	return fmax(0.0, group->median[NT_SERIES_OWN] - work_before(detect, group)) /
+	       group->step_ns;
+}
+
+/* Most of its ranks are abnormal, and none of them alone. */
+static bool is_to_be_named(const struct nt_detect *detect, const struct nt_group *group)
+{
+	return is_current(detect, group) && 2 * group->together >= group->members &&
+	       !nt_peer_group_is_blamed(detect, group);
+}
+
+/* Lists the ranks of all that are to be named in scratch, ascending. */
+static uint32_t list_ranks(struct nt_detect *detect)
+{
+	uint32_t *list = detect->scratch.index, *named = detect->scratch.label, n = 0;
+
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		named[i] = is_to_be_named(detect, &detect->roles.group[i]);
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		if (detect->rank[i].group < detect->roles.groups && named[detect->rank[i].group])
+			list[n++] = detect->rank[i].rank;
+	return n;
+}
+
+static int raise_role(struct nt_detect *detect, const struct nt_group *group)
+{
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_WHOLE_ROLE,
+		.class = 2 * group->computing >= group->together ? NT_CLASS_COMPUTE
+								 : NT_CLASS_UNKNOWN,
+		.kind = NT_CULPRIT_STAGE,
+		.onset_ns = group->jump_since_ns,
+		.cost = cost_of(detect, group),
+		.tier = group->tier[NT_SERIES_OWN],
+	};
+
+	proposal.rank = detect->scratch.index;
+	proposal.ranks = list_ranks(detect);
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_ROLE_WORK,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_OWN_PAST,
+		.value = group->median[NT_SERIES_OWN] / 1e6,
+		.peers = work_before(detect, group) / 1e6,
+		.windows = group->jump_rounds,
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
+int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame)
+{
+	const struct nt_group *worst = NULL;
+	double residual = 0.0;
+	bool judged = false, waits = false;
+	int r = 0;
+
+	(void)frame;
+	for (uint32_t i = 0; i < detect->roles.groups; i++) {
+		const struct nt_group *group = &detect->roles.group[i];
+
+		judged |= group->round_frame == detect->frames;
+		waits |= group->jumped && group->round_frame != detect->frames;
+		if (is_current(detect, group))
+			residual = fmax(residual, cost_of(detect, group));
+		if (is_to_be_named(detect, group) &&
+		    (!worst || cost_of(detect, group) > cost_of(detect, worst)))
+			worst = group;
+	}
+	if (worst)
+		r = raise_role(detect, worst);
+	if (r == 0 && judged && !waits)
+		nt_incidents_judge(detect, NT_FAMILY_WHOLE_ROLE, 0, residual);
+	return r;
+}
