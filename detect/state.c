@@ -50,6 +50,7 @@ static void code_step(struct nt_codec *codec, struct nt_detect_step *step)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_state_cusum(codec, &step->job_wide[i].level);
 		nt_code_real(codec, &step->job_wide[i].growth);
+		nt_code_bool(codec, &step->job_wide[i].known);
 		nt_code_real(codec, &step->job_wide[i].slow_cost);
 		nt_code_real(codec, &step->job_wide[i].drop);
 		nt_code_u64(codec, &step->job_wide[i].dropped_ns);

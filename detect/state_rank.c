@@ -26,6 +26,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_real(codec, &track->peer_deviation);
 	nt_code_real(codec, &track->width);
 	nt_code_real(codec, &track->growth);
+	nt_code_bool(codec, &track->growth_known);
 	nt_code_real(codec, &track->slow_cost);
 	nt_code_real(codec, &track->residual);
 }

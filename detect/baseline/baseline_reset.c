@@ -14,6 +14,7 @@ static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		detect->scratch.contribution[index].of[i].growth = NAN;
 		nt_past_clear(&rank->track[i].past);
+		rank->track[i].growth_known = false;
 		if (!sums)
 			continue;
 		nt_track_clear_sums(&rank->track[i]);

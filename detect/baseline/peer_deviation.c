@@ -122,6 +122,7 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 	struct own own = {.base = 1.0, .scale = 1.0};
 
 	track->growth = track->net = 0.0;
+	track->growth_known = track->past.ready;
 	track->settled = 0.0;
 	if (past) {
 		own.base = nt_peer_deviation_base(rules, past->value_centre, c->step);

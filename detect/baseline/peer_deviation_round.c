@@ -190,11 +190,14 @@ static double sum_steps(const struct nt_step_metrics *step_metrics, double middl
 static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 {
 	const double growth = group->least_growth;
+	const struct nt_job_wide *wide = &detect->step.job_wide[NT_SERIES_OWN];
 
 	/* What most ranks share is no jump of these. */
 	if (group->members == detect->ranks || growth < NT_EXPLAINS * NT_UNEVEN_PART ||
-	    detect->step.job_wide[NT_SERIES_OWN].growth >= NT_EXPLAINS * growth)
+	    (wide->known && wide->growth >= NT_EXPLAINS * growth))
 		group->jumped = false;
+	else if (!wide->known)
+		return;
 	else if (growth >= NT_UNEVEN_PART && group->quiet_growth < NT_EXPLAINS * growth)
 		group->jumped = true;
 	if (group->jumped && !group->jump_rounds++)

@@ -35,7 +35,7 @@ double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rul
 
 struct nt_track_contribution nt_track_contribute(const struct nt_track *track)
 {
-	return (struct nt_track_contribution){.growth = track->past.ready ? track->growth : NAN,
+	return (struct nt_track_contribution){.growth = track->growth_known ? track->growth : NAN,
 					      .slow_cost = track->slow_cost,
 					      .centre = track->past.value_centre,
 					      .spread = track->past.value_width};

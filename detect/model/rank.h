@@ -55,6 +55,7 @@ struct nt_track {
 	/* Of the last round. */
 	uint64_t frame; /* of the last round that held this rank, 0: none */
 	double growth; /* of the value, relative to its own past; 0: unknown */
+	bool growth_known; /* that past was complete before this round */
 	double net; /* the same without what its role shares */
 	double settled; /* growth that its role shares since a while; 0: none, or unknown */
 	double slow_cost; /* slow mean of the growth as part of the step */

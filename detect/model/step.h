@@ -33,6 +33,7 @@ struct nt_detect_step {
 	struct nt_job_wide {
 		struct nt_cusum level;
 		double growth; /* when last taken; 0 where too few ranks have a past */
+		bool known; /* enough had one */
 		/*
 		 * The same for their slow costs: detects pauses that ranks make at different times.
 		 */

@@ -113,7 +113,8 @@ static double learn_job_wide(struct nt_detect *detect, struct nt_job_wide *wide,
 	double width;
 
 	wide->growth = wide->slow_cost = wide->drop = 0.0;
-	if (!n || (double)n < (1.0 - NT_WIDE_SHARE) * column->judged)
+	wide->known = n && (double)n >= (1.0 - NT_WIDE_SHARE) * column->judged;
+	if (!wide->known)
 		return -INFINITY;
 	wide->growth = nt_stats_quantile_of(column->growth, n, NT_WIDE_SHARE);
 	wide->slow_cost = nt_stats_quantile_of(column->slow, n, NT_WIDE_SHARE);

@@ -68,7 +68,7 @@ def judge(truth, clock, document):
             continue
         result.undecided |= not incident["culprits"]
         verdicts = [matches(truth, culprit) for culprit in incident["culprits"]
-                    if culprit["kind"] != "stage" or (truth.fault and truth.fault.kind == "stage")]
+                    if culprit["kind"] != "stage" or incident["class"] != "unknown"]
         result.wrong += [text] * verdicts.count("wrong")
         result.coarse |= "coarse" in verdicts
         if "found" in verdicts and not result.found:

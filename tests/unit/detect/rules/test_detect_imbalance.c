@@ -2,6 +2,8 @@
 /* Uneven work is information, and no rank's fault. */
 #include "tests/unit/detect/detect_frames.h"
 
+#include "detect/model/detector_state.h"
+
 static void a_long_last_stage_is_imbalance_and_names_no_rank(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -342,6 +344,28 @@ static void a_stage_of_shared_nodes_that_turns_slow_is_one_incident(void **state
 	nt_detect_free(detect);
 }
 
+/* One role has a past before the others: what it grew by may be what all did. */
+static void what_all_grew_by_is_no_jump_while_it_is_not_known(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 4, 2, 70);
+	sim.jitter = 0.005;
+	sim.rank[0].device *= 1.3;
+	sim_pass(&sim, detect, 12);
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].device *= 1.3;
+	for (uint32_t i = 0; i < 40; i++) {
+		sim_pass(&sim, detect, 1);
+		for (uint32_t j = 0; j < detect->roles.groups; j++)
+			assert_false(detect->roles.group[j].jumped);
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 /* From the start, or over hours, it is uneven work. */
 static void a_stage_without_an_onset_is_uneven(void **state)
 {
@@ -374,6 +398,7 @@ int main(void)
 		cmocka_unit_test(a_wide_spread_in_each_step_is_imbalance),
 		cmocka_unit_test(a_stage_that_turns_slow_is_its_nodes),
 		cmocka_unit_test(a_stage_of_shared_nodes_that_turns_slow_is_one_incident),
+		cmocka_unit_test(what_all_grew_by_is_no_jump_while_it_is_not_known),
 		cmocka_unit_test(a_stage_without_an_onset_is_uneven),
 		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
 		cmocka_unit_test(ranks_without_communicators_have_no_role_that_could_be_long),
