@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "detect/baseline/peer_group.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -87,7 +88,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 /* A role of two: each is the other's only peer. */
 static bool is_pair(const struct nt_contest *c)
 {
-	return c->n == 2 && c->group->members == 2;
+	return c->n == 2 && c->sample == 2 && c->group->members == 2;
 }
 
 /*
@@ -98,7 +99,7 @@ static void adapt(struct nt_contest *c, struct nt_track *track, bool is_far)
 {
 	struct nt_adaptation *tail = &c->group->tail[c->series];
 
-	if (c->n > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
+	if (c->sample > NT_ADAPTATION_FEW_RANKS || track->level.windows < NT_ADAPTATION_EXCURSION ||
 	    !nt_cusum_lasts(&track->level) ||
 	    nt_adaptation_explains(tail, track->level.windows, track->level.costly))
 		nt_adaptation_add(tail, track->far_run > 0, is_far);
@@ -146,9 +147,9 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_track *track = &rank->track[c->series];
-	const double peers = c->n > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
-	const double base = nt_peer_deviation_base(rules, c->n > 1 ? peers : value, c->step);
-	const double peer_deviation = c->n > 1 ? (value - peers) / base : 0.0;
+	const double peers = c->sample > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
+	const double base = nt_peer_deviation_base(rules, c->sample > 1 ? peers : value, c->step);
+	const double peer_deviation = c->sample > 1 ? (value - peers) / base : 0.0;
 	struct nt_past so_far;
 	const bool learns = nt_past_so_far(
 		&track->past, nt_detect_rank_lesson(c->detect, rank, c->series), &so_far);
@@ -197,10 +198,10 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	track->mode = c->mode == NT_MODE_PEERS ? NT_MODE_PEERS
 		      : has_past               ? NT_MODE_PAST
 					       : NT_MODE_NONE;
-	track->peers_seen = (uint8_t)(c->n - 1 < UINT8_MAX ? c->n - 1 : UINT8_MAX);
+	track->peers_seen = (uint8_t)(c->sample - 1 < UINT8_MAX ? c->sample - 1 : UINT8_MAX);
 	track->frame = c->detect->frames;
 	track->value = value;
-	track->peers = c->n > 1 ? peers : 0.0;
+	track->peers = c->sample > 1 ? peers : 0.0;
 	track->peer_deviation = peer_deviation;
 	track->width = c->mode == NT_MODE_PEERS ? c->width : own.width;
 	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
@@ -233,7 +234,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 		return;
 	}
 	/* In a group of two the slower rank must stay the same. */
-	if (c->n == 2 && past->apart && past->apart_slower != c->slowest->rank)
+	if (c->sample == 2 && past->apart && past->apart_slower != c->slowest->rank)
 		past->apart = 0;
 	past->apart_slower = c->slowest->rank;
 	if (!past->apart)
@@ -276,6 +277,20 @@ static double reach(uint32_t n)
 				    sqrt(NT_COVERAGE_RANKS / nt_stats_max(NT_COVERAGE_RANKS, n)));
 }
 
+/* Whether its own ranks, beside their partners, are of both populations. */
+static bool is_divided(const struct nt_contest *c)
+{
+	const double gap = fabs(c->space.other - c->space.normal) *
+			   nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+	double low = INFINITY, high = -INFINITY;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		low = fmin(low, c->value[i]);
+		high = fmax(high, c->value[i]);
+	}
+	return high - low >= NT_EXPLAINS * gap;
+}
+
 /* Selects the reference of the ranks and their spread; peers if there are three ranks or more. */
 static void compare_peers(struct nt_contest *c, const double *sorted)
 {
@@ -285,32 +300,32 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 	struct nt_peer_clusters *space = &c->space;
 	double *peer_deviation = c->detect->scratch.f, core;
 
-	for (uint32_t i = 0; i < c->n; i++)
+	for (uint32_t i = 0; i < c->sample; i++)
 		peer_deviation[i] = (sorted[i] - c->centre) / base;
-	core = nt_stats_core(peer_deviation, c->n);
+	core = nt_stats_core(peer_deviation, c->sample);
 	nt_ring_add(&past->core[c->series], rules->width_windows, core);
 	core = nt_stats_max(rules->peer_deviation_floor, nt_ring_median(&past->core[c->series]));
-	*space = nt_peer_clusters_split(peer_deviation, c->n, reach(c->n) * core,
+	*space = nt_peer_clusters_split(peer_deviation, c->sample, reach(c->sample) * core,
 					c->detect->scratch.label);
 	space->two = space->two &&
 		     fabs(space->other - space->normal) * base > rules->size_floor * c->step;
-	c->apart = space->two;
+	c->apart = space->two && (c->sample == c->n || is_divided(c));
 
-	for (uint32_t i = 0; i < c->n; i++) {
+	for (uint32_t i = 0; i < c->sample; i++) {
 		const double peers = nt_stats_middle_without(&c->middle, sorted[i]);
 
 		peer_deviation[i] =
 			(sorted[i] - peers) / nt_peer_deviation_base(rules, peers, c->step);
 	}
-	nt_stats_sort(peer_deviation, c->n);
+	nt_stats_sort(peer_deviation, c->sample);
 	if (!space->two)
 		nt_ring_add(&past->width[c->series], rules->width_windows,
-			    nt_stats_width(peer_deviation, c->n));
+			    nt_stats_width(peer_deviation, c->sample));
 	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
 	c->width = nt_stats_max(c->width, rules->peer_deviation_floor);
 	c->width = nt_stats_max(c->width, starved_width(c, base));
 	/* Of three, two that agree outvote a slower third. Nobody waits for a faster one. */
-	space->two = space->two && (c->n > NT_WIDTH_RANKS || space->other < space->normal);
+	space->two = space->two && (c->sample > NT_WIDTH_RANKS || space->other < space->normal);
 	c->mode = space->two || (c->group->jumped && c->series == NT_SERIES_OWN) ? NT_MODE_PAST
 										 : NT_MODE_PEERS;
 }
@@ -367,6 +382,35 @@ static double find_shared(const struct nt_contest *c, const struct nt_step_metri
 	return low - *shared > width ? low : *shared;
 }
 
+/*
+ * Two or three ranks do not show which of them is normal. The devices of their partners have the
+ * same work: their values of this frame or the last one, appended to `sample`. Returns their number.
+ */
+static uint32_t add_partners(const struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			     double *sample)
+{
+	const struct nt_detect *detect = c->detect;
+	uint32_t n = 0;
+
+	if (c->series != NT_SERIES_OWN || c->tier != NT_FRAME_T3 || c->n > NT_WIDTH_RANKS ||
+	    c->group->members > NT_WIDTH_RANKS)
+		return 0;
+	for (uint32_t i = 0; i < step_metrics->n; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
+		const struct nt_detect_comm *comm = nt_peer_group_partners(detect, rank);
+
+		for (uint32_t j = 0; comm && j < comm->members; j++) {
+			const struct nt_detect_rank *partner =
+				nt_peer_group_partner(detect, rank, comm, j);
+
+			if (partner && partner->round_frame + 1 >= detect->frames &&
+			    c->n + n < detect->ranks)
+				sample[n++] = partner->step_metric[NT_STEP_METRIC_OWN];
+		}
+	}
+	return n;
+}
+
 void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -375,16 +419,20 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 
 	memcpy(sorted, c->value, c->n * sizeof(*sorted));
 	nt_stats_sort(sorted, c->n);
-	c->centre = nt_stats_median(sorted, c->n);
-	if (c->n > 1)
-		c->middle = nt_stats_middle(sorted, c->n);
 	c->group->median[c->series] = nt_stats_median_low(sorted, c->n);
+	c->sample = c->n;
+	if (c->group->past)
+		c->sample += add_partners(c, step_metrics, &sorted[c->n]);
+	nt_stats_sort(sorted, c->sample);
+	c->centre = nt_stats_median(sorted, c->sample);
+	if (c->sample > 1)
+		c->middle = nt_stats_middle(sorted, c->sample);
 	c->group->tier[c->series] = c->tier;
 	c->mode = NT_MODE_PAST;
 	c->width = rules->peer_deviation_floor;
-	if (c->n >= NT_WIDTH_RANKS && c->group->past)
+	if (c->sample >= NT_WIDTH_RANKS && c->group->past)
 		compare_peers(c, sorted);
-	else if (c->n == 2 && c->group->past)
+	else if (c->sample == 2 && c->group->past)
 		compare_two(c, sorted);
 	c->shared = find_shared(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *

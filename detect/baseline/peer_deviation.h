@@ -19,6 +19,7 @@ struct nt_contest {
 	uint8_t tier; /* ranks of other tiers are left out; 0: all are */
 	uint32_t n;
 	double *value; /* of these ranks, in their order */
+	uint32_t sample; /* n and the partners that a small role is compared with, too */
 	double step;
 	/* Results for the group as a whole. */
 	struct nt_stats_middle middle; /* of two values or more */

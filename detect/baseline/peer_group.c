@@ -298,3 +298,35 @@ bool nt_peer_group_is_blamed(const struct nt_detect *detect, const struct nt_gro
 		blamed += detect->rank[detect->roles.member[group->first + i]].in_incident;
 	return 2 * blamed >= group->members;
 }
+
+const struct nt_detect_comm *nt_peer_group_partners(const struct nt_detect *detect,
+						    const struct nt_detect_rank *rank)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+	const struct nt_detect_comm *best = NULL;
+
+	for (uint32_t i = 0; i < rank->links; i++) {
+		const struct nt_detect_comm *comm = rank->link[i].comm;
+
+		if (nt_detect_comm_use(comm) != NT_DETECT_COMM_REDUCING ||
+		    (group->kind == NT_GROUP_COMM && comm->id == group->id) || comm->members < 2 ||
+		    (best && best->members >= comm->members) ||
+		    holds_partners(detect, rank, comm, NT_DETECT_COMM_PIPELINE) ||
+		    holds_partners(detect, rank, comm, NT_DETECT_COMM_EXPERT))
+			continue;
+		best = comm;
+	}
+	return best;
+}
+
+const struct nt_detect_rank *nt_peer_group_partner(const struct nt_detect *detect,
+						   const struct nt_detect_rank *rank,
+						   const struct nt_detect_comm *comm, uint32_t at)
+{
+	const struct nt_detect_rank *partner = nt_detect_find(detect, comm->member[at]);
+
+	return partner && partner->group != rank->group && !partner->ended &&
+			       partner->tier == rank->tier
+		       ? partner
+		       : NULL;
+}

@@ -6,6 +6,7 @@
 
 #include "common/base/sort.h"
 #include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/peer_group.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
@@ -27,11 +28,29 @@ static double lower_spread(const double *sorted, uint32_t n)
 	return kept > 1 ? sqrt(squares / (kept - 1)) : 0.0;
 }
 
-/* Spread of the baselines of the other ranks of the group, over their first windows. */
+/* Lists the baselines of a member's partners, with which the rank is compared, too: up to `room`. */
+static uint32_t add_partners(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			     const struct nt_detect_rank *member, double *centre, uint32_t room)
+{
+	const struct nt_detect_comm *comm = nt_peer_group_partners(detect, member);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; comm && i < comm->members && n < room; i++) {
+		const struct nt_detect_rank *partner = nt_peer_group_partner(detect, rank, comm, i);
+
+		if (partner && partner->track[NT_SERIES_OWN].past.ready)
+			centre[n++] = partner->track[NT_SERIES_OWN].past.peer_deviation_centre;
+	}
+	return n;
+}
+
+/* Spread of the baselines of the other ranks that it is compared with, over their first windows. */
 static double long_run_spread(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			      enum nt_series series)
 {
 	const struct nt_group *group = &detect->roles.group[rank->group];
+	const bool partners = rank->track[series].peers_seen >= group->members &&
+			      group->members <= NT_WIDTH_RANKS;
 	double *centre = detect->scratch.a;
 	uint32_t n = 0;
 
@@ -39,8 +58,10 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 		const struct nt_detect_rank *other =
 			&detect->rank[detect->roles.member[group->first + i]];
 
-		if (other != rank && other->track[series].past.ready)
+		if (other != rank && other->track[series].past.ready && n < detect->ranks)
 			centre[n++] = other->track[series].past.peer_deviation_centre;
+		if (partners)
+			n += add_partners(detect, rank, other, &centre[n], detect->ranks - n);
 	}
 	if (n < 2)
 		return INFINITY;

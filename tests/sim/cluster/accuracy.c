@@ -51,6 +51,7 @@ static const struct layout {
 	{"dp2", 1, 2, 1, 1, 1},
 	{"dp3", 1, 3, 1, 1, 1},
 	{"pp4-dp2", 1, 2, 4, 1, 4},
+	{"tp4-dp2", 4, 2, 1, 1, 1},
 	{"ep4-dp16", 1, 16, 1, 4, 1},
 	/* A tensor group is on two nodes: communicators share NICs. */
 	{"tp4-dp8-split", 4, 8, 1, 1, 1, false, 2},

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Roles of two, whose tensor-parallel partners do the same work on their devices. */
+#include "tests/unit/detect/detect_frames.h"
+
+/* Four tensor-parallel partners, two replicas: ranks 1 and 5 have one role. */
+static void begin(struct sim *sim, uint8_t tier)
+{
+	sim_init_layout(sim, 4, 1, 2, 91);
+	sim->jitter = 0.01;
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].tier = tier;
+}
+
+static void a_device_slow_from_the_start_is_named_among_partners(void **state)
+{
+	(void)state;
+	for (uint32_t slow = 0; slow < 8; slow++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		begin(&sim, NT_FRAME_T3);
+		sim.rank[slow].device *= 1.3;
+		sim_pass(&sim, detect, 60);
+		assert_int_equal(sim_open(detect), 1);
+		assert_names_rank(sim_firing(detect, 0), slow);
+		assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
+/* The partners are as many as they are. */
+static void a_slow_replica_is_one_of_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	for (uint32_t i = 4; i < 8; i++)
+		sim.rank[i].device *= 1.3;
+	sim_pass(&sim, detect, 100);
+	assert_int_equal(sim_open(detect), 1);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* At most a note on uneven work is open. */
+static void assert_nobody_is_accused(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; sim_firing(detect, i); i++)
+		assert_int_equal(sim_firing(detect, i)->severity, NT_SEVERITY_INFO);
+}
+
+/* Work that is seen from the host holds its own: the partner that loads the data has more of it. */
+static void without_device_times_partners_are_no_peers(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T2);
+	sim.rank[0].host += 30e6;
+	sim.rank[4].host += 30e6;
+	sim_pass(&sim, detect, 100);
+	assert_nobody_is_accused(detect);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* Nor are hosts, with device times. */
+static void hosts_of_partners_are_not_compared(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	sim.rank[0].host += 30e6;
+	sim.rank[4].host += 30e6;
+	sim_pass(&sim, detect, 100);
+	assert_nobody_is_accused(detect);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_slow_from_the_start_is_named_among_partners),
+		cmocka_unit_test(a_slow_replica_is_one_of_two_populations),
+		cmocka_unit_test(without_device_times_partners_are_no_peers),
+		cmocka_unit_test(hosts_of_partners_are_not_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
