@@ -299,6 +299,19 @@ bool nt_peer_group_is_blamed(const struct nt_detect *detect, const struct nt_gro
 	return 2 * blamed >= group->members;
 }
 
+/* Whether it also contains another member of the rank's group: then it is no dimension beside it. */
+static bool holds_peers(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			const struct nt_detect_comm *comm)
+{
+	size_t n;
+	const uint32_t *peer = nt_peer_group_peers(detect, rank, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_member(detect, peer[i], comm))
+			return true;
+	return false;
+}
+
 const struct nt_detect_comm *nt_peer_group_partners(const struct nt_detect *detect,
 						    const struct nt_detect_rank *rank)
 {
@@ -310,7 +323,8 @@ const struct nt_detect_comm *nt_peer_group_partners(const struct nt_detect *dete
 
 		if (nt_detect_comm_use(comm) != NT_DETECT_COMM_REDUCING ||
 		    (group->kind == NT_GROUP_COMM && comm->id == group->id) || comm->members < 2 ||
-		    (best && best->members >= comm->members) ||
+		    comm->members > NT_ROLE_PARTNERS_MOST ||
+		    (best && best->members >= comm->members) || holds_peers(detect, rank, comm) ||
 		    holds_partners(detect, rank, comm, NT_DETECT_COMM_PIPELINE) ||
 		    holds_partners(detect, rank, comm, NT_DETECT_COMM_EXPERT))
 			continue;

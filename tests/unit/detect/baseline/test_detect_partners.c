@@ -2,6 +2,9 @@
 /* Roles of two, whose tensor-parallel partners do the same work on their devices. */
 #include "tests/unit/detect/detect_frames.h"
 
+#include "detect/baseline/peer_group.h"
+#include "detect/model/detector_state.h"
+
 /* Four tensor-parallel partners, two replicas: ranks 1 and 5 have one role. */
 static void begin(struct sim *sim, uint8_t tier)
 {
@@ -9,6 +12,33 @@ static void begin(struct sim *sim, uint8_t tier)
 	sim->jitter = 0.01;
 	for (uint32_t i = 0; i < sim->ranks; i++)
 		sim->rank[i].tier = tier;
+}
+
+/* Not the communicator of the whole job, in which a rank's peers are, too. */
+static void partners_share_a_replica(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	sim_pass(&sim, detect, 10);
+	for (uint32_t i = 0; i < 8; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, i);
+		const struct nt_detect_comm *comm = nt_peer_group_partners(detect, rank);
+
+		assert_non_null(comm);
+		assert_int_equal(comm->members, 4);
+		for (uint32_t j = 0; j < comm->members; j++) {
+			const struct nt_detect_rank *partner =
+				nt_peer_group_partner(detect, rank, comm, j);
+
+			assert_int_equal(comm->member[j] / 4, i / 4);
+			assert_true((partner == NULL) == (comm->member[j] == i));
+		}
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
 }
 
 static void a_device_slow_from_the_start_is_named_among_partners(void **state)
@@ -89,6 +119,7 @@ static void hosts_of_partners_are_not_compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(partners_share_a_replica),
 		cmocka_unit_test(a_device_slow_from_the_start_is_named_among_partners),
 		cmocka_unit_test(a_slow_replica_is_one_of_two_populations),
 		cmocka_unit_test(without_device_times_partners_are_no_peers),
