@@ -402,10 +402,12 @@ static uint32_t add_partners(const struct nt_contest *c, const struct nt_step_me
 		for (uint32_t j = 0; comm && j < comm->members; j++) {
 			const struct nt_detect_rank *partner =
 				nt_peer_group_partner(detect, rank, comm, j);
+			const struct nt_track *own =
+				partner ? &partner->track[NT_SERIES_OWN] : NULL;
 
-			if (partner && partner->round_frame + 1 >= detect->frames &&
+			if (own && own->tier == c->tier && own->frame + 1 >= detect->frames &&
 			    c->n + n < detect->ranks)
-				sample[n++] = partner->step_metric[NT_STEP_METRIC_OWN];
+				sample[n++] = own->value;
 		}
 	}
 	return n;

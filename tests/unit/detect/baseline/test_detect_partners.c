@@ -116,6 +116,38 @@ static void hosts_of_partners_are_not_compared(void **state)
 	nt_detect_free(detect);
 }
 
+/* The partners' last values are in it: half of the roles are judged before them. */
+static void a_loaded_state_goes_on_with_its_partners(void **state)
+{
+	struct nt_rules rules = nt_rules_default();
+	struct nt_detect *detect[2] = {sim_detect(), sim_detect()};
+	uint8_t *data[2] = {NULL, NULL};
+	size_t size[2];
+	struct sim sim[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++)
+		begin(&sim[i], NT_FRAME_T3);
+	for (uint32_t frame = 0; frame < 60; frame++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			sim[i].rank[5].device *= frame == 30 ? 1.3 : 1.0;
+			sim_pass(&sim[i], detect[i], 1);
+		}
+		assert_int_equal(nt_detect_save(detect[1], &data[1], &size[1]), 0);
+		nt_detect_free(detect[1]);
+		assert_int_equal(nt_detect_load(&rules, data[1], size[1], &detect[1]), 0);
+		assert_int_equal(nt_detect_save(detect[0], &data[0], &size[0]), 0);
+		assert_int_equal(size[0], size[1]);
+		assert_memory_equal(data[0], data[1], size[0]);
+		free(data[0]);
+		free(data[1]);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		sim_free(&sim[i]);
+		nt_detect_free(detect[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +156,7 @@ int main(void)
 		cmocka_unit_test(a_slow_replica_is_one_of_two_populations),
 		cmocka_unit_test(without_device_times_partners_are_no_peers),
 		cmocka_unit_test(hosts_of_partners_are_not_compared),
+		cmocka_unit_test(a_loaded_state_goes_on_with_its_partners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
