@@ -54,6 +54,21 @@ static void begin_uneven(struct sim *sim)
 	sim->rank[7].device *= 1.6;
 }
 
+/* Its nodes have ranks of all stages. */
+static void begin_pipeline(struct sim *sim)
+{
+	sim_init_layout(sim, 1, 4, 2, 61);
+	sim->jitter = 0.01;
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].node = i % 2;
+}
+
+static void slow_down_a_stage(struct sim *sim)
+{
+	sim->rank[6].device *= 1.6;
+	sim->rank[7].device *= 1.6;
+}
+
 static void begin_halves(struct sim *sim)
 {
 	sim_init(sim, 8, 65);
@@ -133,6 +148,7 @@ static const struct tale tales[] = {
 	{"slow ranks", begin_data, 30, slow_down_two, NT_CLASS_COMPUTE, 2},
 	{"a slow node", begin_nodes, 12, slow_down_a_node, NT_CLASS_COMPUTE, 1},
 	{"an uneven pipeline", begin_uneven, 15, stay, NT_CLASS_IMBALANCE, 1},
+	{"a slow stage", begin_pipeline, 60, slow_down_a_stage, NT_CLASS_COMPUTE, 1},
 	{"two populations", begin_halves, 15, stay, NT_CLASS_UNKNOWN, 0},
 	{"a slower job", begin_data, 60, slow_down_all, NT_CLASS_JOB_WIDE, 0},
 	{"a slow network", begin_blocking, 40, slow_down_the_network, NT_CLASS_NETWORK, 1},
