@@ -274,6 +274,7 @@ static void forget_round(struct nt_detect *detect)
 int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct passed passed = {0};
+	uint32_t stepping = 0;
 	double all = 0.0;
 
 	(void)frame;
@@ -290,6 +291,7 @@ int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *fr
 			if (!takes_part(rank))
 				continue;
 			live++;
+			stepping += rank->rounds > 0;
 			if (!rank->steps)
 				continue;
 			ready[n++] = index;
@@ -305,7 +307,7 @@ int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *fr
 		}
 		judge_group(detect, group, live, ready, n, &passed);
 	}
-	detect->scratch.live = (uint32_t)all;
+	detect->scratch.stepping = stepping;
 	all = nt_stats_max(all, 1.0);
 	detect->step.round_steps = passed.steps / all;
 	detect->step.round_ns = passed.step_ns / all;

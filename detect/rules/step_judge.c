@@ -94,10 +94,10 @@ static struct step_round line_up(struct nt_detect *detect)
 		round.of[j].judged = scratch->judged[j];
 	round.gc = round.n ? round.gc / round.n : 0.0;
 	fresh = round.n;
-	for (uint32_t i = 0; i < detect->ranks && round.n < scratch->live; i++)
+	for (uint32_t i = 0; i < detect->ranks && round.n < scratch->stepping; i++)
 		if (scratch->step_metric_step[i] <= 0.0)
 			fresh += add_earlier(detect, &detect->rank[i], &round);
-	round.of_most = fresh >= (1.0 - NT_WIDE_SHARE) * scratch->live;
+	round.of_most = fresh >= (1.0 - NT_WIDE_SHARE) * scratch->stepping;
 	return round;
 }
 

@@ -56,6 +56,17 @@ static uint32_t list_ranks(struct nt_detect *detect)
 	return n;
 }
 
+/* Its next round will show whether the growth lasts; not if all its ranks ended. */
+static bool is_awaited(const struct nt_detect *detect, const struct nt_group *group)
+{
+	if (!group->jumped || group->round_frame == detect->frames)
+		return false;
+	for (uint32_t i = 0; i < group->members; i++)
+		if (!detect->rank[detect->roles.member[group->first + i]].ended)
+			return true;
+	return false;
+}
+
 static int raise_role(struct nt_detect *detect, const struct nt_group *group)
 {
 	struct nt_proposal proposal = {
@@ -85,7 +96,7 @@ int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const struct nt_group *worst = NULL;
 	double residual = 0.0;
-	bool judged = false, waits = false;
+	bool judged = false, awaited = false;
 	int r = 0;
 
 	(void)frame;
@@ -93,7 +104,7 @@ int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame)
 		const struct nt_group *group = &detect->roles.group[i];
 
 		judged |= group->round_frame == detect->frames;
-		waits |= group->jumped && group->round_frame != detect->frames;
+		awaited |= is_awaited(detect, group);
 		if (is_current(detect, group))
 			residual = fmax(residual, cost_of(detect, group));
 		if (is_to_be_named(detect, group) &&
@@ -102,7 +113,7 @@ int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame)
 	}
 	if (worst)
 		r = raise_role(detect, worst);
-	if (r == 0 && judged && !waits)
+	if (r == 0 && judged && !awaited)
 		nt_incidents_judge(detect, NT_FAMILY_WHOLE_ROLE, 0, residual);
 	return r;
 }

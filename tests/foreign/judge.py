@@ -67,8 +67,7 @@ def judge(truth, clock, document):
             result.noted |= any(matches(truth, culprit) == "found" for culprit in incident["culprits"])
             continue
         result.undecided |= not incident["culprits"]
-        verdicts = [matches(truth, culprit) for culprit in incident["culprits"]
-                    if culprit["kind"] != "stage" or incident["class"] != "unknown"]
+        verdicts = [matches(truth, culprit) for culprit in incident["culprits"]]
         result.wrong += [text] * verdicts.count("wrong")
         result.coarse |= "coarse" in verdicts
         if "found" in verdicts and not result.found:

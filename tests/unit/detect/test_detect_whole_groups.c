@@ -7,6 +7,7 @@
 #include "detect/incidents/incident_retire.h"
 #include "detect/incidents/incident_settle.h"
 #include "detect/rules/imbalance.h"
+#include "detect/rules/whole_role.h"
 
 /* One more round, in which the roles work so long, in a step of 1000. */
 static void judge_roles(struct job *job, double a, double b, double c)
@@ -258,6 +259,88 @@ static void a_large_group_takes_turns_where_few_of_it_are_far(void **state)
 	}
 }
 
+/* ---- a whole role that grew at once ----------------------------------------------------------- */
+
+/* One more frame, in which the first role has a round, and the third one if `round`. */
+static const struct nt_detect_incident *check_growth(struct job *job, bool round)
+{
+	struct nt_detect *detect = job->detect;
+
+	detect->frames++;
+	detect->start_ns += 10;
+	detect->end_ns += 10;
+	nt_incidents_begin(detect);
+	detect->roles.group[0].round_frame = detect->frames;
+	if (round)
+		detect->roles.group[2].round_frame = detect->frames;
+	assert_int_equal(nt_whole_role_check(detect, &job->sim.frame), 0);
+	return nt_incidents_find(detect, NT_FAMILY_WHOLE_ROLE, 0);
+}
+
+/* From 100 to 140, in a step of 1000. */
+static struct nt_group *grow(struct job *job)
+{
+	struct nt_group *group = &job->detect->roles.group[2];
+
+	for (uint32_t i = 4; i < RANKS; i++)
+		job->detect->rank[i].track[NT_SERIES_OWN].past =
+			(struct nt_past){.ready = true, .value_centre = 100.0};
+	group->jumped = true;
+	group->least_growth = 0.4;
+	group->median[NT_SERIES_OWN] = 140.0;
+	group->step_ns = 1000.0;
+	group->together = group->computing = 2;
+	return group;
+}
+
+static void a_role_is_named_by_half_of_its_ranks(void **state)
+{
+	struct job *job = *state;
+	struct nt_group *group = grow(job);
+	const struct nt_detect_incident *told;
+
+	group->together = group->computing = 0;
+	assert_null(check_growth(job, true));
+	group->together = group->computing = 1;
+	job->detect->rank[4].in_incident = true;
+	assert_null(check_growth(job, true));
+	job->detect->rank[4].in_incident = false;
+	group->jumped = false;
+	assert_null(check_growth(job, true));
+	group->jumped = true;
+	assert_null(check_growth(job, false));
+	told = check_growth(job, true);
+	assert_non_null(told);
+	assert_int_equal(told->class, NT_CLASS_COMPUTE);
+	assert_int_equal(told->kind, NT_CULPRIT_STAGE);
+	assert_int_equal(told->listed, 2);
+	assert_int_equal(told->list[0], 4);
+	assert_int_equal(told->list[1], 5);
+	assert_true(fabs(told->cost - 0.04) < 1e-12);
+	assert_true(fabs(told->evidence[0].peers - 100.0 / 1e6) < 1e-15);
+	group->computing = 0;
+	assert_int_equal(check_growth(job, true)->class, NT_CLASS_UNKNOWN);
+}
+
+static void a_role_without_a_round_is_judged_by_its_next(void **state)
+{
+	struct job *job = *state;
+	struct nt_group *group = grow(job);
+
+	assert_true(fabs(check_growth(job, true)->window_cost - 0.04) < 1e-12);
+	assert_false(check_growth(job, false)->judged);
+	job->detect->rank[4].ended = true;
+	assert_false(check_growth(job, false)->judged);
+	/* No next one will come. */
+	job->detect->rank[5].ended = true;
+	assert_true(check_growth(job, false)->judged);
+	assert_true(check_growth(job, false)->window_cost == 0.0);
+	job->detect->rank[4].ended = job->detect->rank[5].ended = false;
+	group->jumped = false;
+	assert_true(check_growth(job, true)->judged);
+	assert_true(check_growth(job, true)->window_cost == 0.0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +352,8 @@ int main(void)
 		JOB_TEST(turns_are_taken_where_nearly_every_round_has_another_slowest),
 		JOB_TEST(of_several_roles_that_take_turns_the_dearest_is_told),
 		JOB_TEST(a_large_group_takes_turns_where_few_of_it_are_far),
+		JOB_TEST(a_role_is_named_by_half_of_its_ranks),
+		JOB_TEST(a_role_without_a_round_is_judged_by_its_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static bool is_guilty(const struct cl_scenario *s, const struct cl_fault *f, uin
 	if (cl_sight_is_alone(s, rank) && rank == f->target &&
 	    (f->kind == CL_COMPUTE_RANK || f->kind == CL_LOADER || f->kind == CL_GC_RANK))
 		return f->kind != CL_COMPUTE_RANK || cl_sight_has_work_of(s, rank);
-	/* Where only a part of the nodes tells of it, too. */
+	/* Also in a job of which some nodes have no device times. */
 	if (f->kind == CL_LATE_STAGE && f->from > 0)
 		return cl_sight_has_work_of(s, rank) && cl_stage_of(s, rank) == f->target;
 	/* Ten steps are not long, but who kept the others waiting is no secret. */

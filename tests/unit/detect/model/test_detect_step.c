@@ -361,6 +361,32 @@ static void the_step_is_the_median_of_the_ranks(void **state)
 	sim_free(&sim);
 }
 
+/* Ranks that make no steps, such as those that serve a model, are not part of what all did. */
+static void ranks_without_steps_do_not_hide_what_the_others_did(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding;
+	struct sim sim;
+	size_t findings;
+
+	(void)state;
+	sim_init(&sim, 8, 57);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 120; i++) {
+		if (i == 60)
+			for (uint32_t j = 0; j < sim.ranks; j++)
+				sim.rank[j].device *= 1.5;
+		(void)sim_next(&sim);
+		for (uint32_t j = 5; j < sim.ranks; j++)
+			sim.out[j].steps = 0;
+		assert_int_equal(nt_detect_step(detect, &sim.frame, &finding, &findings), 0);
+		if (i > 61)
+			assert_true(detect->step.job_wide[NT_SERIES_OWN].growth > 0.3);
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +404,7 @@ int main(void)
 		cmocka_unit_test(one_rank_alone_that_slows_down_is_the_job),
 		cmocka_unit_test(rebaseline_takes_what_is_now_as_normal),
 		cmocka_unit_test(the_step_is_the_median_of_the_ranks),
+		cmocka_unit_test(ranks_without_steps_do_not_hide_what_the_others_did),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
