@@ -349,6 +349,23 @@ int nt_detect_finish(struct nt_detect *detect, const struct nt_finding **ret_fin
 	return 0;
 }
 
+int nt_detect_remark(struct nt_detect *detect, const struct nt_finding **ret_finding,
+		     size_t *ret_findings)
+{
+	int r = 0;
+
+	if (detect->frames) {
+		nt_incidents_begin(detect);
+		r = nt_undecided_remark(detect);
+		r = r ?: nt_incidents_conclude(detect);
+	}
+	if (r < 0)
+		return r;
+	*ret_finding = detect->incidents.answer;
+	*ret_findings = detect->incidents.answers;
+	return 0;
+}
+
 void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,
 		    size_t *ret_findings)
 {

@@ -39,6 +39,13 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 int nt_detect_finish(struct nt_detect *detect, const struct nt_finding **ret_finding,
 		     size_t *ret_findings) __attribute__((warn_unused_result));
 
+/*
+ * After nt_detect_finish() of a recording in which nobody is accused: a note on what deviates, though
+ * there is too little of it for a verdict. *ret_finding lists it. -ENOMEM.
+ */
+int nt_detect_remark(struct nt_detect *detect, const struct nt_finding **ret_finding,
+		     size_t *ret_findings) __attribute__((warn_unused_result));
+
 /* All pending and firing incidents. Valid until the next step. */
 void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,
 		    size_t *ret_findings);

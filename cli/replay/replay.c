@@ -191,6 +191,8 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		return r;
 	r = nt_detect_finish(detect, &open, &opens);
 	r = r ?: add_findings(judgement, trace, open, opens);
+	r = r ?: nt_detect_remark(detect, &open, &opens);
+	r = r ?: add_findings(judgement, trace, open, opens);
 	if (r < 0)
 		return r;
 	/* The cost of an open incident has not been reported yet. */

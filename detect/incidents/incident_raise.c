@@ -127,14 +127,9 @@ static struct nt_blame *find_blame(const struct nt_detect_incident *incident, ui
 static bool is_together(const struct nt_detect_incident *incident,
 			const struct nt_proposal *proposal, double window_ns)
 {
-	const uint64_t onset_ns = proposal->onset_ns;
-
-	/* It may have begun with the others while its past was being learned. */
-	if (proposal->first_seen && onset_ns > incident->since_ns &&
-	    (double)(onset_ns - incident->since_ns) <= NT_PAST_WINDOWS * window_ns)
-		return true;
 	for (uint32_t i = 0; i < incident->blames; i++)
-		if (nt_incidents_are_together(incident->blame[i].onset_ns, onset_ns, window_ns))
+		if (nt_incidents_are_together(incident->blame[i].onset_ns, proposal->onset_ns,
+					      window_ns))
 			return true;
 	return false;
 }

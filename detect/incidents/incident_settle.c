@@ -176,6 +176,18 @@ static void sum_up(const struct nt_detect *detect, struct nt_detect_incident *in
 	incident->chance = worst->chance;
 }
 
+static void fire(const struct nt_detect *detect, struct nt_detect_incident *incident)
+{
+	incident->state = NT_INCIDENT_FIRING;
+	incident->seen_ns = incident->fired_ns = detect->end_ns;
+	incident->changed = true;
+	if (nt_incident_needs_windows(incident)) {
+		/* More of the steps since its onset is known by now. */
+		incident->gpu_hours = 0.0;
+		nt_lost_time_look_back(detect, incident);
+	}
+}
+
 /* True: the incident ended at *ret_until (0: now). */
 static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, uint64_t *ret_until)
 {
@@ -208,16 +220,8 @@ static bool age(struct nt_detect *detect, struct nt_detect_incident *incident, u
 		return true;
 	}
 	if (incident->state == NT_INCIDENT_PENDING && incident->judged && incident->stands &&
-	    ++incident->stood >= detect->rules.pending_windows) {
-		incident->state = NT_INCIDENT_FIRING;
-		incident->seen_ns = incident->fired_ns = detect->end_ns;
-		incident->changed = true;
-		if (nt_incident_needs_windows(incident)) {
-			/* More of the steps since its onset is known by now. */
-			incident->gpu_hours = 0.0;
-			nt_lost_time_look_back(detect, incident);
-		}
-	}
+	    ++incident->stood >= detect->rules.pending_windows)
+		fire(detect, incident);
 	return false;
 }
 
@@ -337,6 +341,19 @@ int nt_incidents_finish(struct nt_detect *detect)
 		r = nt_incident_retire(detect, incident, until_ns);
 		if (r < 0)
 			return r;
+	}
+	return nt_findings_make(detect);
+}
+
+int nt_incidents_conclude(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->state != NT_INCIDENT_PENDING || !incident->stands)
+			continue;
+		fire(detect, incident);
+		weigh(detect, incident);
 	}
 	return nt_findings_make(detect);
 }

@@ -12,5 +12,7 @@ void nt_incidents_begin(struct nt_detect *detect);
 int nt_incidents_settle(struct nt_detect *detect, const struct nt_frame *frame);
 /* No frame follows: resolves the incidents whose evidence has ended. -ENOMEM. */
 int nt_incidents_finish(struct nt_detect *detect);
+/* The same: fires what was raised since nt_incidents_begin(), as nothing else can follow. -ENOMEM. */
+int nt_incidents_conclude(struct nt_detect *detect);
 
 #endif

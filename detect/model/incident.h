@@ -54,7 +54,6 @@ struct nt_proposal {
 	uint64_t onset_frame; /* family slow */
 	bool unsure; /* the cost may be much larger */
 	bool of_node; /* family slow: all its peers are on its node, which became slow */
-	bool first_seen; /* family slow: no window before the onset could be judged */
 	uint8_t tier;
 	double chance; /* of a false alarm */
 	struct nt_detect_evidence evidence[NT_FINDING_MAX_EVIDENCE];

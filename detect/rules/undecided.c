@@ -21,6 +21,14 @@ static bool is_said(const struct nt_detect *detect, bool or_pending)
 	return false;
 }
 
+/* The share of its last windows, at most NT_MARKED_WINDOWS, in which it was far behind its peers. */
+static double marked_share(const struct nt_detect_rank *rank)
+{
+	const double counted = 1.0 - pow(1.0 - 1.0 / NT_MARKED_WINDOWS, rank->rounds);
+
+	return rank->rounds ? fmin(1.0, rank->track[NT_SERIES_OWN].marked / counted) : 0.0;
+}
+
 /* The rank that is far behind its peers in the largest share of its last windows, or NULL. */
 static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, double share)
 {
@@ -28,12 +36,11 @@ static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, 
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];
-		const struct nt_track *own = &rank->track[NT_SERIES_OWN];
 
-		if (own->frame != detect->frames || !rank->known || rank->ended ||
-		    rank->rounds < 2 * NT_PAST_WINDOWS || own->marked < share)
+		if (rank->track[NT_SERIES_OWN].frame != detect->frames || !rank->known ||
+		    rank->ended || rank->rounds < NT_MARKED_LEAST || marked_share(rank) < share)
 			continue;
-		if (!marked || own->marked > marked->track[NT_SERIES_OWN].marked)
+		if (!marked || marked_share(rank) > marked_share(marked))
 			marked = rank;
 	}
 	return marked;
@@ -44,7 +51,8 @@ static enum nt_evidence_text name_reason(const struct nt_detect *detect,
 {
 	if (track->growth < NT_EXPLAINS * track->peer_deviation)
 		return NT_EVIDENCE_TEXT_NOT_GROWN;
-	if (nt_cusum_cost(&track->level) < detect->rules.size_floor)
+	if (fmax(nt_cusum_cost(&track->level), nt_cusum_cost(&track->rate)) <
+	    detect->rules.size_floor)
 		return NT_EVIDENCE_TEXT_SMALL;
 	return NT_EVIDENCE_TEXT_WEAK;
 }
@@ -52,6 +60,7 @@ static enum nt_evidence_text name_reason(const struct nt_detect *detect,
 static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *rank)
 {
 	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+	const double share = marked_share(rank);
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_UNDECIDED,
 		.class = NT_CLASS_UNKNOWN,
@@ -62,7 +71,7 @@ static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *ran
 		.rank = &rank->rank,
 		.ranks = 1,
 		.onset_ns = own->rate.windows ? own->rate.onset_ns : detect->start_ns,
-		.cost = fmax(0.0, own->marked * own->residual),
+		.cost = fmax(0.0, share * own->residual),
 		.tier = rank->tier,
 	};
 
@@ -70,8 +79,8 @@ static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *ran
 		.what = NT_EVIDENCE_TEXT_MARKED,
 		.unit = NT_EVIDENCE_TEXT_PERCENT,
 		.method = NT_EVIDENCE_TEXT_RATIO,
-		.value = 100.0 * own->marked,
-		.windows = NT_MARKED_WINDOWS,
+		.value = 100.0 * share,
+		.windows = rank->rounds < NT_MARKED_WINDOWS ? rank->rounds : NT_MARKED_WINDOWS,
 	};
 	return nt_incidents_raise(detect, &proposal);
 }
@@ -176,4 +185,14 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!rank && lost < (open ? NT_EXPLAINS * NT_LOST_SHARE : NT_LOST_SHARE))
 		return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
 	return rank ? raise_rank(detect, rank) : raise_job(detect, rounds, lost);
+}
+
+int nt_undecided_remark(struct nt_detect *detect)
+{
+	const struct nt_detect_rank *rank = find_marked(detect, NT_FAR_RATE_FAULTY);
+
+	if (detect->incidents.opens || detect->step.said_ns || !rank ||
+	    nt_cusum_cost(&rank->track[NT_SERIES_OWN].rate) < NT_LOST_SHARE)
+		return 0;
+	return raise_rank(detect, rank);
 }

@@ -265,10 +265,7 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 	if (track->mode == NT_MODE_PAST &&
 	    (wide->growth - track->settled >= NT_EXPLAINS * track->net ||
 	     common_cost(detect, series) - settled_cost >=
-		     NT_EXPLAINS * fmax(track->slow_cost - settled_cost, floor_cost) ||
-	     (wide->level.sum >= detect->threshold &&
-	      nt_cusum_peer_deviation(&wide->level) - track->settled >=
-		      NT_EXPLAINS * nt_cusum_peer_deviation(shift))))
+		     NT_EXPLAINS * fmax(track->slow_cost - settled_cost, floor_cost)))
 		return NULL;
 	/* Nor of a fault that ended, or that was seen without peers: sums decay slowly. */
 	now = track->mode == NT_MODE_PAST ? track->net : track->peer_deviation;
@@ -541,9 +538,6 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		proposal.onset_ns = sum->onset_ns;
 		proposal.onset_frame = sum->onset_frame;
 	}
-	/* Judged by a past that has just been learned. */
-	proposal.first_seen = track->mode == NT_MODE_PAST &&
-			      rank->rounds <= sum->windows + NT_PAST_WINDOWS + NT_PAST_FEW;
 	proposal.cost = fmax(0.0, excess_of(&rank->evidence, series == NT_SERIES_OWN
 								     ? NT_STEP_METRIC_OWN
 								     : NT_STEP_METRIC_HOST)) /

@@ -178,33 +178,6 @@ static void ranks_that_began_two_windows_and_a_half_apart_are_together(void **st
 	}
 }
 
-static void who_has_just_learned_its_past_may_have_begun_with_the_others(void **state)
-{
-	static const struct {
-		uint64_t onset_ns;
-		bool first_seen, together;
-	} then[] = {
-		{3000, true, true}, {3001, true, false},  {1251, true, true},
-		{749, true, false}, {1251, false, false},
-	};
-	struct job *job = *state;
-
-	for (uint32_t i = 0; i < 2; i++)
-		job->detect->roles.group[job->detect->rank[i].group].window_ns = 100.0;
-	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
-		struct nt_proposal proposal = propose();
-
-		nt_incidents_begin(job->detect);
-		proposal.onset_ns = 1000;
-		blame(job, 0, &proposal);
-		proposal.onset_ns = then[i].onset_ns;
-		proposal.first_seen = then[i].first_seen;
-		blame(job, 1, &proposal);
-		assert_int_equal(job->detect->incidents.opens, then[i].together ? 1 : 2);
-		assert_int_equal(nt_incidents_close(job->detect, NT_FAMILY_END), 0);
-	}
-}
-
 static void a_culprits_cost_is_smoothed_and_the_dearest_is_shown(void **state)
 {
 	struct job *job = *state;
@@ -425,7 +398,6 @@ int main(void)
 		JOB_TEST(costs_are_smoothed_once_they_are_told),
 		JOB_TEST(over_the_cap_incidents_are_refused_and_counted),
 		JOB_TEST(ranks_that_began_two_windows_and_a_half_apart_are_together),
-		JOB_TEST(who_has_just_learned_its_past_may_have_begun_with_the_others),
 		JOB_TEST(a_culprits_cost_is_smoothed_and_the_dearest_is_shown),
 		JOB_TEST(the_class_is_that_of_the_worst_if_it_is_worse_by_a_quarter),
 		JOB_TEST(an_incident_fires_when_it_has_stood_twice),

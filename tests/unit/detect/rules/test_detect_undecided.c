@@ -3,6 +3,7 @@
 #include "tests/unit/detect/detect_frames.h"
 
 enum {
+	SHORT = 44,
 	LEARN = 40,
 	LONG = 200, /* windows */
 };
@@ -36,6 +37,39 @@ static void a_rank_that_is_often_behind_is_noted(void **state)
 	assert_names_rank(note, 3);
 	assert_int_equal(note->severity, NT_SEVERITY_INFO);
 	assert_string_equal(note->cause, "no verdict: it costs less than the size floor");
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* Too few windows for a verdict, but each costs as much as a step. Said when no more will follow. */
+static void a_recording_ends_with_what_it_has_too_little_of(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+	double device;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2, 62);
+	sim.jitter = 0.01;
+	device = sim.rank[0].device;
+	for (uint32_t i = 0; i < SHORT; i++) {
+		sim.rank[0].device = device * (i > 15 && i % 3 == 0 ? 2.2 : 1.0);
+		sim_pass(&sim, detect, 1);
+		assert_int_equal(sim_open(detect), 0);
+	}
+	assert_int_equal(nt_detect_finish(detect, &finding, &findings), 0);
+	assert_int_equal(findings, 0);
+	assert_int_equal(nt_detect_remark(detect, &finding, &findings), 0);
+	assert_int_equal(findings, 1);
+	assert_names_rank(finding, 0);
+	assert_int_equal(finding->state, NT_INCIDENT_FIRING);
+	assert_int_equal(finding->severity, NT_SEVERITY_INFO);
+	assert_string_equal(finding->cause, "no verdict: the evidence is below the threshold");
+	/* Once. */
+	assert_int_equal(nt_detect_remark(detect, &finding, &findings), 0);
+	assert_int_equal(findings, 0);
 	sim_free(&sim);
 	nt_detect_free(detect);
 }
@@ -118,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rank_that_is_often_behind_is_noted),
+		cmocka_unit_test(a_recording_ends_with_what_it_has_too_little_of),
 		cmocka_unit_test(lost_time_without_a_culprit_is_noted),
 		cmocka_unit_test(a_job_with_hiccups_is_not_noted),
 		cmocka_unit_test(a_verdict_needs_no_note),
