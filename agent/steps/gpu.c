@@ -30,6 +30,7 @@ struct account {
 	uint64_t added_ns; /* spans up to here are in `busy_ns` */
 	uint64_t busy_ns, kernels;
 	uint64_t lag_ns, intervals;
+	uint64_t last_ns; /* end of the last of them */
 	uint64_t passed_ns; /* when a stream first reported a later one; 0: none did */
 	bool broken;
 };
@@ -45,6 +46,7 @@ struct nt_gpu {
 	uint32_t first, count; /* ended */
 	uint64_t begin_ns; /* of the one after; 0: no step was added yet */
 	uint64_t delivered_ns; /* end of the last delivered step; 0: none */
+	uint64_t device_ns; /* when the step before ended on the device; 0: not known */
 	uint64_t reported_ns; /* time of the last report */
 	struct gpu_stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
@@ -182,6 +184,8 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 	account = account_at(gpu, i);
 	run(gpu, account, interval->start_ns, interval->end_ns);
 	account->kernels += interval->kernels;
+	if (interval->end_ns > account->last_ns)
+		account->last_ns = interval->end_ns;
 	account->lag_ns += interval->start_ns - entry_ns;
 	account->intervals++;
 	return true;
@@ -197,7 +201,7 @@ bool nt_gpu_waits(const struct nt_gpu *gpu)
 void nt_gpu_reset(struct nt_gpu *gpu)
 {
 	gpu->first = gpu->count = 0;
-	gpu->begin_ns = gpu->delivered_ns = 0;
+	gpu->begin_ns = gpu->delivered_ns = gpu->device_ns = 0;
 	gpu->account[0] = (struct account){0};
 }
 
@@ -269,6 +273,11 @@ bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step 
 			(step->launches <= FEW_LAUNCHES || account->kernels * 2 >= step->launches);
 	step->gpu_ns = account->busy_ns;
 	step->gpu_lag_ns = account->intervals ? account->lag_ns / account->intervals : 0;
+	/* A host that runs ahead ends steps when it enqueued them, several at a time. */
+	step->gpu_step_ns = step->has_gpu && gpu->device_ns && account->last_ns > gpu->device_ns
+				    ? account->last_ns - gpu->device_ns
+				    : 0;
+	gpu->device_ns = step->has_gpu ? account->last_ns : 0;
 	*ret_step = *step;
 	if (step->has_gpu)
 		gpu->delivered_ns = step->end_ns;

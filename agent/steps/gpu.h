@@ -6,7 +6,8 @@
  * An interval belongs to the step in which the host enqueued it, whenever it ran. Hosts run ahead,
  * so a step is complete later than it ended on the host. It is valid once each stream has reported
  * an interval enqueued after it, unless intervals were lost or cover too few launches. A step that
- * is not complete in time is invalid, and gets the tier of the calls alone.
+ * is not complete in time is invalid, and gets the tier of the calls alone. A step takes as long as
+ * lies between the ends of its last kernel and the one of the step before.
  */
 #ifndef NT_AGENT_STEPS_GPU_H
 #define NT_AGENT_STEPS_GPU_H
@@ -74,7 +75,7 @@ void nt_gpu_lose(struct nt_gpu *gpu);
 void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step);
 /*
  * The oldest pending step, once its device time is known or given up; false: none. Sets has_gpu,
- * gpu_ns and gpu_lag_ns. UINT64_MAX: no more intervals will come.
+ * gpu_ns, gpu_lag_ns and gpu_step_ns. UINT64_MAX: no more intervals will come.
  */
 bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step *ret_step);
 /* True if a step is pending. */

@@ -125,7 +125,7 @@ static void add_step(struct nt_rank *rank, const struct nt_accounting_step *step
 	sums->host_ns += step->host_ns;
 	sums->blocked_ns += step->blocked_ns;
 	sums->comm_ns += step->comm_ns;
-	sums->step_ns += step->end_ns - step->start_ns;
+	sums->step_ns += step->gpu_step_ns ?: step->end_ns - step->start_ns;
 	sums->launches += step->launches;
 	sums->local_syncs += step->local_syncs;
 	sums->asynchronous = step->asynchronous;

@@ -35,9 +35,12 @@ struct nt_accounting_step {
 	uint32_t local_syncs; /* in own spans */
 	uint64_t number; /* the caller's, from the boundary that began it */
 	bool asynchronous;
-	/* From agent/steps/gpu.h: own work by device clock, mean delay of its kernels. */
+	/*
+	 * From agent/steps/gpu.h: own work by device clock, mean delay of its kernels, and what
+	 * the step took on the device. 0: that is not known.
+	 */
 	bool has_gpu;
-	uint64_t gpu_ns, gpu_lag_ns;
+	uint64_t gpu_ns, gpu_lag_ns, gpu_step_ns;
 };
 
 struct nt_accounting {

@@ -22,7 +22,7 @@ static bool is_plausible(const struct nt_frame_rank *seen)
 	return seen->own_ns / NT_PLAUSIBLE_TIMES <= step &&
 	       seen->own_blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
 	       seen->host_ns / NT_PLAUSIBLE_TIMES <= step &&
-	       seen->blocked_ns / NT_PLAUSIBLE_TIMES <= step &&
+	       seen->blocked_ns / NT_PLAUSIBLE_CALLS <= step &&
 	       seen->comm_ns / NT_PLAUSIBLE_CALLS <= step;
 }
 

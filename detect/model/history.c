@@ -44,21 +44,28 @@ bool nt_history_same_unit(const struct nt_history *history, uint64_t onset_ns)
 {
 	/* Medians: a round that holds an evaluation has more calls. */
 	double before[NT_HISTORY_BEFORE], since[NT_HISTORY_ROUNDS], was;
+	struct nt_history_sum sum_before = {0}, sum_since = {0};
 	uint32_t n = 0, m = 0;
+	double ratio;
 
 	for (uint32_t i = 0; i < history->count && n < NT_HISTORY_BEFORE; i++) {
 		const struct nt_history_round *round = latest(history, i);
+		const bool is_before = round->start_ns < onset_ns;
+		struct nt_history_sum *sum = is_before ? &sum_before : &sum_since;
 
 		if (round->steps <= 0.0)
 			continue;
-		if (round->start_ns < onset_ns)
-			before[n++] = round->calls / round->steps;
-		else
-			since[m++] = round->calls / round->steps;
+		*(is_before ? &before[n++] : &since[m++]) = round->calls / round->steps;
+		sum->steps += round->steps;
+		sum->calls += round->calls;
 	}
 	was = nt_stats_median_of(before, n);
-	return was <= 0.0 || !m ||
-	       fabs(nt_stats_median_of(since, m) / was - 1.0) <= NT_STEP_UNIT_ALIKE;
+	if (was <= 0.0 || !m)
+		return true;
+	ratio = sum_since.calls / sum_since.steps * sum_before.steps / sum_before.calls;
+	/* Hosts that run ahead make the calls of several steps at a time. */
+	return fabs(nt_stats_median_of(since, m) / was - 1.0) <= NT_STEP_UNIT_ALIKE ||
+	       (ratio < NT_STEP_UNIT_ANOTHER && ratio > 1.0 / NT_STEP_UNIT_ANOTHER);
 }
 
 double nt_history_low(const struct nt_history *history, uint64_t since_ns)

@@ -84,6 +84,40 @@ static void own_work_is_the_union_over_streams_of_what_was_enqueued_in_the_step(
 	assert_false(step.has_gpu); /* nothing told that this was all */
 }
 
+/* The host enqueues steps in 10 ms each, then waits for its device, where each takes 100 ms. */
+static void a_step_takes_what_it_took_on_the_device(void **state)
+{
+	nt_auto(nt_gpu) struct nt_gpu *gpu = followed();
+	struct nt_accounting_step step;
+
+	(void)state;
+	for (uint64_t i = 0; i < 5; i++) {
+		const uint64_t start_ns = (1000 + 10 * i) * MS, begun_ns = (1000 + 100 * i) * MS;
+
+		step = step_of(start_ns, start_ns + 10 * MS);
+		add(gpu, 1, start_ns + MS, begun_ns + 20 * MS, begun_ns + 80 * MS);
+		add(gpu, 2, start_ns + MS, begun_ns + 40 * MS, begun_ns + 90 * MS);
+		nt_gpu_step(gpu, &step);
+	}
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_true(nt_gpu_next(gpu, 3000 * MS, &step));
+		assert_int_equal(step.has_gpu, true);
+		/* Of the first it is not known when the device began. */
+		assert_int_equal(step.gpu_step_ns, i ? 100 * MS : 0);
+	}
+	/* Nothing says that the fifth was all, so that the sixth has no begin either. */
+	assert_true(nt_gpu_next(gpu, UINT64_MAX, &step));
+	assert_false(step.has_gpu);
+	assert_int_equal(step.gpu_step_ns, 0);
+	step = step_of(1050 * MS, 1060 * MS);
+	add(gpu, 1, 1051 * MS, 1500 * MS, 1590 * MS);
+	nt_gpu_step(gpu, &step);
+	add(gpu, 1, 1061 * MS, 1600 * MS, 1610 * MS);
+	assert_true(nt_gpu_next(gpu, 3000 * MS, &step));
+	assert_true(step.has_gpu);
+	assert_int_equal(step.gpu_step_ns, 0);
+}
+
 static void a_stream_that_rests_is_waited_for_and_no_longer(void **state)
 {
 	nt_auto(nt_gpu) struct nt_gpu *gpu = followed();
@@ -308,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			own_work_is_the_union_over_streams_of_what_was_enqueued_in_the_step),
+		cmocka_unit_test(a_step_takes_what_it_took_on_the_device),
 		cmocka_unit_test(a_stream_that_rests_is_waited_for_and_no_longer),
 		cmocka_unit_test(intervals_in_any_order_are_the_same_union),
 		cmocka_unit_test(

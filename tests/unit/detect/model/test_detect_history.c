@@ -325,6 +325,36 @@ static void another_normal_makes_the_time_before_no_measure(void **state)
 	sim_free(&sim);
 }
 
+/* Rounds of two and of three steps by turns; `odd`, `even`: the calls of each. */
+static void add_bursts(struct nt_history *history, uint32_t from, uint32_t until, double even,
+		       double odd)
+{
+	for (uint32_t i = from; i < until; i++)
+		nt_history_add(history,
+			       &(const struct nt_history_round){.start_ns = 100ull * i,
+								.steps = i % 2 ? 3.0 : 2.0,
+								.step_ns = 10.0,
+								.calls = i % 2 ? odd : even});
+}
+
+static void calls_that_come_in_bursts_are_of_the_same_steps(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	/* The median round holds all calls before the onset, and none since. */
+	add_bursts(&history, 0, 19, 105.0, 0.0);
+	add_bursts(&history, 20, 41, 0.0, 105.0);
+	assert_true(nt_history_same_unit(&history, 2000));
+	/* Steps of half as many calls are others. */
+	history = (struct nt_history){0};
+	add_bursts(&history, 0, 19, 105.0, 0.0);
+	add_bursts(&history, 20, 41, 0.0, 52.0);
+	assert_false(nt_history_same_unit(&history, 2000));
+	history = (struct nt_history){0};
+	assert_true(nt_history_same_unit(&history, 2000));
+}
+
 static void faults_that_last_at_once_share_what_the_job_lost(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -391,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
 		cmocka_unit_test(long_steps_before_many_short_ones_are_another_phase),
 		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
+		cmocka_unit_test(calls_that_come_in_bursts_are_of_the_same_steps),
 		cmocka_unit_test(faults_that_last_at_once_share_what_the_job_lost),
 		cmocka_unit_test(what_all_would_wait_for_anyhow_is_not_charged_or_makes_it_unknown),
 		cmocka_unit_test(a_ramp_is_charged_as_it_grows),
