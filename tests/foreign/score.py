@@ -8,6 +8,7 @@ Exits with 0, 2 if the command line is wrong, 3 if a figure is below its gate.
 import argparse
 import concurrent.futures
 import json
+import math
 import os
 import shutil
 import statistics
@@ -93,6 +94,12 @@ def median(values, form="{:.1f}"):
     return form.format(statistics.median(values)) if values else "-"
 
 
+def ninth_of_ten(values):
+    """The nearest rank of the 90th percentile."""
+    values = sorted(value for value in values if value is not None)
+    return f"{values[math.ceil(0.9 * len(values)) - 1]:.0f}" if values else "-"
+
+
 def report(rows, args):
     """The table. Returns (recall, precision)."""
     failed = [row for row in rows if row["failed"]]
@@ -110,7 +117,7 @@ def report(rows, args):
           f"{sum(not r['found'] and r['undecided'] for r in visible)} without a culprit")
     print(f"needless notes    {sum(needless(r) for r in rows)} in {sum(needless(r) > 0 for r in rows)} runs")
     print(f"steps to verdict  median {median([r['delay'] for r in found], '{:.0f}')}, "
-          f"error of since {median([abs(r['since']) for r in found], '{:.0f}')}")
+          f"90 % within {ninth_of_ten([r['delay'] for r in found])}, error of since {median([abs(r['since']) for r in found], '{:.0f}')}")
     error = [abs(r["slowdown"] / (1 + r["cost"]) - 1) * 100 for r in found if r["slowdown"]]
     print(f"slowdown          median error {median(error)} %")
     for kind in sorted({row["kind"] for row in visible}):
