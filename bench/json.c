@@ -78,7 +78,7 @@ static bool build_tree(struct nt_input *input)
 	nt_autobuf struct nt_buf text = {0};
 	json_t *root = NULL;
 
-	if (nt_input_read(input, &text) == 0)
+	if (nt_input_read(input, &text, SIZE_MAX) == 0)
 		root = json_loadb((const char *)text.data, text.len, 0, NULL);
 	json_decref(root);
 	return root;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes PyTorch profiler traces of any size, as Kineto lays them out.
 
-    bench/kineto.py DIR [--ranks N] [--bytes N] [--gzip] [--slow RANK]
+    bench/kineto.py DIR [--ranks N] [--bytes N] [--layers N] [--gzip] [--slow RANK]
 
 Each step has the operators, runtime calls, kernels, flows and Python frames of a training step, in the shares
 that traces of real jobs have. Seeded: the same arguments give the same files.
@@ -25,8 +25,8 @@ KERNELS = ["void at::native::vectorized_elementwise_kernel<4, at::native::GeluCU
 class Rank:
     """Writes the trace of one rank."""
 
-    def __init__(self, out, rank, ranks, slow):
-        self.out, self.rank, self.ranks, self.slow = out, rank, ranks, slow
+    def __init__(self, out, rank, ranks, layers, slow):
+        self.out, self.rank, self.ranks, self.layers, self.slow = out, rank, ranks, layers, slow
         self.random = random.Random(rank)
         self.us, self.id, self.seq, self.written = 4486649159395.0, 1000, 0, 0
 
@@ -88,7 +88,7 @@ class Rank:
         number = 0
         while self.written < limit:
             start, done = self.us, self.us
-            for _ in range(60):
+            for _ in range(self.layers):
                 done = self.layer(done)
             done = self.all_reduce(done)
             self.us = max(done, self.us)
@@ -103,6 +103,7 @@ def main():
     parser.add_argument("dir")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--bytes", type=int, default=200_000_000)
+    parser.add_argument("--layers", type=int, default=60, help="of a step")
     parser.add_argument("--gzip", action="store_true")
     parser.add_argument("--slow", type=int, default=-1)
     arguments = parser.parse_args()
@@ -111,7 +112,7 @@ def main():
         path = os.path.join(arguments.dir, f"rank{rank}.json" + (".gz" if arguments.gzip else ""))
         opened = gzip.open(path, "wt", 6) if arguments.gzip else open(path, "w", encoding="ascii")
         with opened as out:
-            Rank(out, rank, arguments.ranks, arguments.slow).write(arguments.bytes)
+            Rank(out, rank, arguments.ranks, arguments.layers, arguments.slow).write(arguments.bytes)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "cli/flight/flight.h"
+#include "cli/readers/pool.h"
 
 #define NT_FLIGHT_MAX_NS (1ULL << 62) /* limit of all times */
 
@@ -13,7 +14,19 @@ enum {
 	NT_FLIGHT_MAX_CALLS = 1 << 17, /* of one rank; the recorder keeps 2,000 by default */
 };
 
-/* ---- flight_dump.c, flight_group.c: one dump ----------------------------------------------- */
+/* ---- flight_files.c: all dumps ------------------------------------------------------------- */
+
+void nt_flight_release_rank(struct nt_flight_rank *rank);
+void nt_flight_release_lists(struct nt_flight *flight);
+/*
+ * Reads the files at the same time, into a rank each, in their order; notes in the trace which
+ * could not be read. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_flight_read_files(struct nt_flight *flight, const char *const *paths,
+				       size_t count, struct nt_trace *trace,
+				       struct nt_trace_error *error);
+
+/* ---- read_flight.c, flight_dump.c, flight_group.c: one dump ----------------------------------------------- */
 
 /* A process group as pg_config lists it. */
 struct nt_flight_listed {
@@ -31,8 +44,9 @@ struct nt_flight_number {
 
 /* State of reading one file. */
 struct nt_flight_dump {
-	struct nt_flight *flight;
+	struct nt_flight *flight; /* what only this file says of it */
 	struct nt_flight_rank *out;
+	struct nt_pool_memory *memory; /* for pickles and their trees */
 	const json_t *status; /* pg_status, or NULL */
 	struct nt_flight_listed *listed;
 	size_t listeds;
@@ -44,6 +58,9 @@ struct nt_flight_dump {
 	struct nt_trace_error *error;
 };
 
+/* Reads the file of a rank, whose path is set. -errno with *error, -ENOMEM. */
+NT_MUST_CHECK int nt_flight_read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
+				      struct nt_pool_memory *memory, struct nt_trace_error *error);
 /* A number of at most max, as number or string. False: it is none. */
 bool nt_flight_read_number(const json_t *value, uint64_t max, uint64_t *ret_number);
 /* Reads the process groups of pg_config. -EBADMSG, -ENOMEM. */

@@ -28,26 +28,16 @@
 #include "proto/text.h"
 #include "proto/wire.h"
 
-static void release_rank(struct nt_flight_rank *rank)
-{
-	for (size_t i = 0; i < rank->groups; i++)
-		free(rank->group[i].call);
-	free(rank->group);
-}
+enum {
+	SMALL_PICKLE_BYTES = 4 << 20, /* larger ones are read one after another */
+};
 
 static void release_flight(struct nt_flight *flight)
 {
-	struct nt_flight_rank_list *rank_list, *next;
-
 	for (size_t i = 0; i < flight->ranks; i++)
-		release_rank(&flight->rank[i]);
+		nt_flight_release_rank(&flight->rank[i]);
 	free(flight->rank);
-	HASH_ITER(hh, flight->rank_list, rank_list, next)
-	{
-		HASH_DEL(flight->rank_list, rank_list);
-		free(rank_list->rank);
-		free(rank_list);
-	}
+	nt_flight_release_lists(flight);
 }
 
 static void release_dump(struct nt_flight_dump *dump)
@@ -148,16 +138,14 @@ static int read_members(struct nt_flight_dump *dump, const json_t *root, uint64_
 
 /* ---- a pickle ------------------------------------------------------------------------------- */
 
-static int read_pickle(struct nt_flight_dump *dump, struct nt_input *input)
+static int read_tree(struct nt_flight_dump *dump, const struct nt_buf *text)
 {
 	__attribute__((cleanup(release_json))) json_t *root = NULL;
-	nt_autobuf struct nt_buf text = {0};
 	const json_t *entries, *entry;
 	size_t i;
 	int r;
 
-	r = nt_input_read(input, &text);
-	r = r ?: nt_pickle_read(dump->out->path, text.data, text.len, &root, dump->error);
+	r = nt_pickle_read(dump->out->path, text->data, text->len, &root, dump->error);
 	entries = json_object_get(root, "entries");
 	dump->is_list = !entries || json_is_array(entries);
 	json_array_foreach(entries, i, entry) r = r ?: nt_flight_note_entry(dump, entry);
@@ -170,6 +158,25 @@ static int read_pickle(struct nt_flight_dump *dump, struct nt_input *input)
 	nt_flight_settle_retired(dump->out);
 	r = r ?: nt_flight_add_silent(dump);
 	dump->status = NULL; /* it lies in the tree */
+	return r;
+}
+
+/* A tree takes some 20 times the memory of its pickle. */
+static int read_pickle(struct nt_flight_dump *dump, struct nt_input *input)
+{
+	nt_autobuf struct nt_buf text = {0};
+	size_t taken;
+	int r;
+
+	r = nt_input_read(input, &text, SMALL_PICKLE_BYTES);
+	if (r < 0)
+		return r;
+	taken = nt_pool_memory_take(dump->memory,
+				    text.len > SMALL_PICKLE_BYTES ? SIZE_MAX : text.len);
+	r = nt_input_read(input, &text, SIZE_MAX);
+	r = r ?: read_tree(dump, &text);
+	nt_buf_release(&text);
+	nt_pool_memory_give(dump->memory, taken);
 	return r;
 }
 
@@ -303,11 +310,11 @@ static int begins_pickle(struct nt_input *input, bool *ret_pickled)
 	return nt_input_rewind(input);
 }
 
-static int read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
-		     struct nt_trace_error *error)
+int nt_flight_read_dump(struct nt_flight *flight, struct nt_flight_rank *out,
+			struct nt_pool_memory *memory, struct nt_trace_error *error)
 {
 	__attribute__((cleanup(release_dump))) struct nt_flight_dump dump = {
-		.flight = flight, .out = out, .is_list = true, .error = error};
+		.flight = flight, .out = out, .memory = memory, .is_list = true, .error = error};
 	nt_auto(nt_input) struct nt_input *input = NULL;
 	bool pickled = false;
 	int r;
@@ -420,26 +427,9 @@ int nt_trace_read_flight(const char *const *paths, size_t count, struct nt_trace
 	flight.rank = calloc(count, sizeof(*flight.rank));
 	if (!flight.rank)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct nt_flight_rank *rank = &flight.rank[flight.ranks];
-		const struct nt_flight before = flight;
-		struct nt_flight_rank_list *rank_list;
-
-		rank->path = paths[i];
-		flight.ranks++;
-		r = read_dump(&flight, rank, ret_error);
-		if (r == 0)
-			continue;
-		r = nt_trace_leave_out(trace, r, ret_error);
-		if (r < 0)
-			return r;
-		release_rank(rank);
-		*rank = (struct nt_flight_rank){0};
-		/* The members that it lists remain known. */
-		rank_list = flight.rank_list;
-		flight = before;
-		flight.rank_list = rank_list;
-	}
+	r = nt_flight_read_files(&flight, paths, count, trace, ret_error);
+	if (r < 0)
+		return r;
 	r = nt_trace_check_read(trace, flight.ranks, ret_error);
 	if (r < 0)
 		return r;

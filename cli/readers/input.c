@@ -158,10 +158,10 @@ int nt_input_rewind(struct nt_input *input)
 	return gzrewind(input->file) < 0 ? -EIO : 0;
 }
 
-int nt_input_read(struct nt_input *input, struct nt_buf *buf)
+int nt_input_read(struct nt_input *input, struct nt_buf *buf, size_t most)
 {
 	buf->max = NT_INPUT_MAX_BYTES + PIPE_BYTES;
-	for (;;) {
+	while (buf->len <= most) {
 		int r = nt_buf_reserve(buf, PIPE_BYTES);
 		ptrdiff_t n;
 
@@ -172,6 +172,7 @@ int nt_input_read(struct nt_input *input, struct nt_buf *buf)
 			return (int)n;
 		buf->len += (size_t)n;
 	}
+	return 0;
 }
 
 static bool is_one_of(const char *key, size_t len, const char *const *names, size_t count)

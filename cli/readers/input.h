@@ -39,8 +39,11 @@ NT_MUST_CHECK ptrdiff_t nt_input_next(void *input, char *data, size_t size);
 /* Starts again. -EIO. */
 NT_MUST_CHECK int nt_input_rewind(struct nt_input *input);
 
-/* Appends all that is left. -EBADMSG as nt_input_next(); -ENOMEM. */
-NT_MUST_CHECK int nt_input_read(struct nt_input *input, struct nt_buf *buf);
+/*
+ * Appends what is left, until the buffer has more than `most` bytes. -EBADMSG as nt_input_next();
+ * -ENOMEM.
+ */
+NT_MUST_CHECK int nt_input_read(struct nt_input *input, struct nt_buf *buf, size_t most);
 
 /* An open file without a name, on the disk if there is a place for it. -errno. */
 NT_MUST_CHECK int nt_input_nameless(void);

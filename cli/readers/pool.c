@@ -47,3 +47,36 @@ void nt_pool_run(size_t threads, size_t count, void (*run)(void *data, size_t i)
 	while (started)
 		(void)pthread_join(thread[--started], NULL);
 }
+
+void nt_pool_memory_init(struct nt_pool_memory *memory, size_t bytes)
+{
+	*memory = (struct nt_pool_memory){.bytes = bytes, .left = bytes};
+	(void)pthread_mutex_init(&memory->lock, NULL);
+	(void)pthread_cond_init(&memory->given, NULL);
+}
+
+void nt_pool_memory_release(struct nt_pool_memory *memory)
+{
+	(void)pthread_cond_destroy(&memory->given);
+	(void)pthread_mutex_destroy(&memory->lock);
+}
+
+size_t nt_pool_memory_take(struct nt_pool_memory *memory, size_t bytes)
+{
+	const size_t taken = bytes < memory->bytes ? bytes : memory->bytes;
+
+	(void)pthread_mutex_lock(&memory->lock);
+	while (memory->left < taken)
+		(void)pthread_cond_wait(&memory->given, &memory->lock);
+	memory->left -= taken;
+	(void)pthread_mutex_unlock(&memory->lock);
+	return taken;
+}
+
+void nt_pool_memory_give(struct nt_pool_memory *memory, size_t bytes)
+{
+	(void)pthread_mutex_lock(&memory->lock);
+	memory->left += bytes;
+	(void)pthread_cond_broadcast(&memory->given);
+	(void)pthread_mutex_unlock(&memory->lock);
+}

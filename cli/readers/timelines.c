@@ -10,12 +10,14 @@
 #include "cli/readers/document.h"
 #include "cli/readers/input.h"
 #include "cli/readers/operations.h"
+#include "cli/readers/pool.h"
 #include "common/base/parse_number.h"
 
 enum {
 	/* StragglerAnalysis gives each rank a thread for each of five kinds of operations. */
 	THREADS_OF_RANK = 5,
 	MAX_RANK = NT_FRAME_MAX_RANKS - 1,
+	FILES_AT_ONCE = 64, /* whose operations are not in one list yet */
 };
 
 static const double MAX_US = 4e15;
@@ -33,7 +35,6 @@ struct reader {
 	int32_t *stage; /* of each rank, by the names of StragglerAnalysis' threads; -1: unknown */
 	struct nt_trace_error *error;
 	int compute, communication; /* kinds */
-	size_t before; /* operations of the files before */
 	bool is_list;
 	bool repeated; /* all names of threads are known */
 	bool again; /* a name that was not known yet has to be */
@@ -204,7 +205,7 @@ static int begin(void *data, bool is_list, bool repeated)
 	reader->is_list = is_list;
 	reader->repeated = repeated;
 	reader->again = false;
-	reader->operations->count = reader->before;
+	reader->operations->count = 0;
 	*reader->error = (struct nt_trace_error){0};
 	return 0;
 }
@@ -340,33 +341,79 @@ static int check_files(const struct nt_operations *operations, const char *const
 	return 0;
 }
 
-static int read_files(struct reader *reader, const char *const *paths, size_t count,
+/* One file, read by a thread of the pool. */
+struct timeline_reading {
+	const char *path;
+	uint16_t file;
+	struct nt_operations operations;
+	struct nt_trace_error error;
+	int r;
+};
+
+static void read_one(void *data, size_t i)
+{
+	struct timeline_reading *reading = (struct timeline_reading *)data + i;
+	nt_autofree int32_t *stage = calloc(NT_FRAME_MAX_RANKS, sizeof(*stage));
+	struct reader reader = {
+		.path = reading->path,
+		.file = reading->file,
+		.operations = &reading->operations,
+		.stage = stage,
+		.compute = nt_operation_kind("compute", strlen("compute")),
+		.communication = nt_operation_kind("communication", strlen("communication")),
+	};
+
+	reading->r = stage ? read_file(&reader, &reading->error) : -ENOMEM;
+}
+
+/* Appends what was read, or notes why nothing was. */
+static int take_reading(struct timeline_reading *reading, struct nt_operations *operations,
+			struct nt_trace *trace, struct nt_trace_error *error)
+{
+	const size_t before = operations->count;
+	int r = reading->r;
+
+	for (size_t i = 0; r == 0 && i < reading->operations.count; i++)
+		r = nt_operations_add(operations, &reading->operations.operation[i]);
+	if (r < 0)
+		*error = reading->error;
+	if (r == -E2BIG)
+		r = nt_trace_refuse(error, "%s: more than %d operations", reading->path,
+				    NT_OPERATIONS_MAX);
+	nt_operations_release(&reading->operations);
+	if (r == 0)
+		return 0;
+	operations->count = before;
+	return nt_trace_leave_out(trace, r, error);
+}
+
+static int read_files(struct nt_operations *operations, const char *const *paths, size_t count,
 		      struct nt_trace *trace, struct nt_trace_error *error)
 {
-	struct nt_operations *operations = reader->operations;
-	size_t read = 0;
+	struct timeline_reading *reading = calloc(FILES_AT_ONCE, sizeof(*reading));
+	int r = reading ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < count; i++) {
-		int r;
+	for (size_t from = 0; r == 0 && from < count; from += FILES_AT_ONCE) {
+		const size_t n = count - from < FILES_AT_ONCE ? count - from : FILES_AT_ONCE;
 
-		reader->before = operations->count;
-		reader->path = paths[i];
-		reader->file = (uint16_t)i;
-		r = read_file(reader, error);
-		read += r == 0;
-		if (r == 0)
-			continue;
-		operations->count = reader->before;
-		r = nt_trace_leave_out(trace, r, error);
-		if (r < 0)
-			return r;
+		for (size_t i = 0; i < n; i++)
+			reading[i] = (struct timeline_reading){.path = paths[from + i],
+							       .file = (uint16_t)(from + i)};
+		nt_pool_run(nt_pool_threads(), n, read_one, reading);
+		for (size_t i = 0; i < n; i++)
+			r = r ?: take_reading(&reading[i], operations, trace, error);
+		for (size_t i = 0; i < n; i++)
+			nt_operations_release(&reading[i].operations);
 	}
+	free(reading);
+	if (r < 0)
+		return r;
 	if (!operations->count && !trace->unread)
 		return nt_trace_refuse(
 			error,
 			"%s: no operations with a known name, such as forward or forward-compute",
 			paths[0]);
-	return nt_trace_check_read(trace, operations->count ? read : 0, error);
+	return nt_trace_check_read(trace, operations->count ? count - trace->unread : 0, error);
 }
 
 static void release_operations(struct nt_operations *operations)
@@ -380,20 +427,13 @@ int nt_trace_read_timelines(const char *const *paths, size_t count, struct nt_tr
 	__attribute__((cleanup(release_operations))) struct nt_operations operations = {
 		.absolute = true};
 	nt_auto(nt_trace) struct nt_trace *trace = calloc(1, sizeof(*trace));
-	nt_autofree int32_t *stage = calloc(NT_FRAME_MAX_RANKS, sizeof(*stage));
-	struct reader reader = {
-		.operations = &operations,
-		.stage = stage,
-		.compute = nt_operation_kind("compute", strlen("compute")),
-		.communication = nt_operation_kind("communication", strlen("communication")),
-	};
 	int r;
 
 	if (count == 0 || count > NT_TIMELINES_MAX_FILES)
 		return nt_trace_refuse(ret_error, "more than %d timelines", NT_TIMELINES_MAX_FILES);
-	if (!trace || !stage)
+	if (!trace)
 		return -ENOMEM;
-	r = read_files(&reader, paths, count, trace, ret_error);
+	r = read_files(&operations, paths, count, trace, ret_error);
 	if (r < 0)
 		return r;
 	if (operations.count)
@@ -402,8 +442,9 @@ int nt_trace_read_timelines(const char *const *paths, size_t count, struct nt_tr
 	r = check_files(&operations, paths, ret_error);
 	if (r < 0)
 		return r;
-	subtract_communication(operations.operation, operations.count, reader.compute,
-			       reader.communication);
+	subtract_communication(operations.operation, operations.count,
+			       nt_operation_kind("compute", strlen("compute")),
+			       nt_operation_kind("communication", strlen("communication")));
 	r = nt_operations_frames(&operations, trace);
 	if (r < 0)
 		return r;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/readers/collective.h"
+#include "cli/readers/pool.h"
 #include "cli/systrace/markers.h"
 #include "cli/systrace/stage.h"
 #include "proto/wire.h"
@@ -23,6 +24,13 @@ enum {
 	CALLS_PART = 16, /* recordings of ranks differ by at most this part of the calls */
 };
 
+static void release_rank(struct nt_systrace_rank *rank)
+{
+	free(rank->window);
+	free(rank->tally);
+	*rank = (struct nt_systrace_rank){0};
+}
+
 static void release_job(struct nt_systrace_job *job)
 {
 	struct nt_systrace_comm *comm, *next;
@@ -32,10 +40,8 @@ static void release_job(struct nt_systrace_job *job)
 		HASH_DEL(job->comm, comm);
 		free(comm);
 	}
-	for (size_t i = 0; i < job->ranks; i++) {
-		free(job->rank[i].window);
-		free(job->rank[i].tally);
-	}
+	for (size_t i = 0; job->rank && i < job->files; i++)
+		release_rank(&job->rank[i]);
 	free(job->rank);
 	nt_grid_release(&job->grid);
 	free(job->file);
@@ -147,6 +153,99 @@ static int learn_steps(struct nt_systrace_job *job)
 			"%s: no step: expected two finished communication operations or more",
 			job->file[0].path);
 	return 0;
+}
+
+/* ---- the files of ranks ------------------------------------------------------------------- */
+
+/* The n-th file, read by a thread of the pool. */
+struct systrace_reading {
+	struct nt_trace_error error;
+	int r;
+};
+
+struct systrace_readings {
+	struct nt_systrace_job *job;
+	struct systrace_reading *reading;
+};
+
+static void read_one(void *data, size_t i)
+{
+	const struct systrace_readings *readings = data;
+	struct systrace_reading *reading = &readings->reading[i];
+	struct nt_systrace_job *job = readings->job;
+
+	if (!job->file[i].unread)
+		reading->r = nt_systrace_read_rank(&job->grid, &job->file[i], &job->rank[i],
+						   &job->trace->rank_info[i], &reading->error);
+}
+
+/* Numbers the rank in its communicators. */
+static int add_members(struct nt_systrace_job *job, struct nt_systrace_rank *rank)
+{
+	for (size_t i = 0; i < rank->members; i++) {
+		const uint64_t group = rank->member[i].group;
+		struct nt_systrace_comm *comm = NULL;
+
+		HASH_FIND(hh, job->comm, &group, sizeof(group), comm);
+		if (!comm) {
+			comm = calloc(1, sizeof(*comm));
+			if (!comm)
+				return -ENOMEM;
+			comm->group = group;
+			HASH_ADD(hh, job->comm, group, sizeof(comm->group), comm);
+			if (!nt_table_has(comm)) {
+				free(comm);
+				return -ENOMEM;
+			}
+		}
+		rank->member[i].index = comm->size++;
+	}
+	return 0;
+}
+
+/* Keeps the ranks with steps, in the order of the files, and notes which files were not read. */
+static int collect(struct nt_systrace_job *job, struct systrace_reading *reading)
+{
+	for (size_t i = 0; i < job->files; i++) {
+		struct nt_trace_rank_info *info = &job->trace->rank_info[i];
+		int r = 0;
+
+		if (reading[i].r < 0) {
+			*job->error = reading[i].error;
+			r = nt_trace_leave_out(job->trace, reading[i].r, job->error);
+			job->file[i].unread = true;
+		}
+		if (r < 0)
+			return r;
+		info->lacks |= job->file[i].unread;
+		if (info->lacks)
+			continue;
+		if (job->ranks < i) {
+			job->rank[job->ranks] = job->rank[i];
+			job->rank[i] = (struct nt_systrace_rank){0};
+		}
+		job->trace->dropped += job->rank[job->ranks].dropped;
+		r = add_members(job, &job->rank[job->ranks++]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_ranks(struct nt_systrace_job *job)
+{
+	struct systrace_readings readings = {
+		.job = job,
+		.reading = calloc(job->files, sizeof(*readings.reading)),
+	};
+	int r;
+
+	if (!readings.reading)
+		return -ENOMEM;
+	nt_pool_run(nt_pool_threads(), job->files, read_one, &readings);
+	r = collect(job, readings.reading);
+	free(readings.reading);
+	return r;
 }
 
 /* ---- communicators ------------------------------------------------------------------------ */
@@ -393,26 +492,6 @@ static int add_frames(struct nt_systrace_job *job)
 		if (r < 0)
 			return r;
 	}
-}
-
-static int read_ranks(struct nt_systrace_job *job)
-{
-	for (size_t i = 0; i < job->files; i++) {
-		struct nt_trace_rank_info *info = &job->trace->rank_info[i];
-		const size_t ranks = job->ranks;
-		int r = 0;
-
-		if (!job->file[i].unread)
-			r = nt_systrace_read_rank(job, &job->file[i], info);
-		if (r < 0 && job->ranks == ranks) {
-			r = nt_trace_leave_out(job->trace, r, job->error);
-			job->file[i].unread = true;
-		}
-		if (r < 0)
-			return r;
-		info->lacks |= job->file[i].unread;
-	}
-	return 0;
 }
 
 int nt_trace_read_systrace(const char *const *paths, size_t count, struct nt_trace **ret_trace,

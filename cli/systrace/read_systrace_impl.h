@@ -36,7 +36,7 @@ struct nt_systrace_window {
 
 struct nt_systrace_member {
 	uint64_t group, calls;
-	uint32_t index; /* of this rank in the communicator */
+	uint32_t index; /* of this rank in the communicator, once all ranks are read */
 	unsigned int use; /* enum nt_stage_use */
 };
 
@@ -49,6 +49,7 @@ struct nt_systrace_rank {
 	size_t tallies;
 	struct nt_systrace_member member[NT_FRAME_MAX_COMMS];
 	size_t members;
+	uint64_t dropped; /* calls of further communicators */
 };
 
 struct nt_systrace_comm {
@@ -69,9 +70,14 @@ struct nt_systrace_job {
 	struct nt_trace_error *error;
 };
 
-/* Adds the rank of the file, if it has steps; ret_info describes it. -EBADMSG, -ENOMEM. */
-NT_MUST_CHECK int nt_systrace_read_rank(struct nt_systrace_job *job,
+/*
+ * Reads the rank of the file; *ret_info describes it, and `lacks` is set if it has no step. Several
+ * threads may do so. -EBADMSG with *error, -ENOMEM.
+ */
+NT_MUST_CHECK int nt_systrace_read_rank(const struct nt_grid *grid,
 					const struct nt_systrace_file *file,
-					struct nt_trace_rank_info *ret_info);
+					struct nt_systrace_rank *rank,
+					struct nt_trace_rank_info *ret_info,
+					struct nt_trace_error *error);
 
 #endif

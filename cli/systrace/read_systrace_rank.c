@@ -16,35 +16,15 @@ enum {
 	OPS = NT_OP_END,
 };
 
-/* NULL beyond the cap of a frame; *ret_error is then 0. */
-static struct nt_systrace_member *find_member(struct nt_systrace_job *job,
-					      struct nt_systrace_rank *rank, uint64_t group,
-					      int *ret_error)
+/* NULL beyond the cap of a frame. */
+static struct nt_systrace_member *find_member(struct nt_systrace_rank *rank, uint64_t group)
 {
-	struct nt_systrace_comm *comm = NULL;
-
-	*ret_error = 0;
 	for (size_t i = 0; i < rank->members; i++)
 		if (rank->member[i].group == group)
 			return &rank->member[i];
 	if (rank->members == NT_FRAME_MAX_COMMS)
 		return NULL;
-	HASH_FIND(hh, job->comm, &group, sizeof(group), comm);
-	if (!comm) {
-		*ret_error = -ENOMEM;
-		comm = calloc(1, sizeof(*comm));
-		if (!comm)
-			return NULL;
-		comm->group = group;
-		HASH_ADD(hh, job->comm, group, sizeof(comm->group), comm);
-		if (!nt_table_has(comm)) {
-			free(comm);
-			return NULL;
-		}
-		*ret_error = 0;
-	}
-	rank->member[rank->members] =
-		(struct nt_systrace_member){.group = group, .index = comm->size++};
+	rank->member[rank->members] = (struct nt_systrace_member){.group = group};
 	return &rank->member[rank->members++];
 }
 
@@ -99,18 +79,17 @@ static int find_tally(struct nt_systrace_rank *rank, const struct nt_marker_kind
 	return 0;
 }
 
-static int tally_call(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
-		      const struct nt_marker_kind *kind, const struct nt_marker_op *op)
+static int tally_call(struct nt_systrace_rank *rank, const struct nt_marker_kind *kind,
+		      const struct nt_marker_op *op)
 {
 	const uint64_t length = op->end_ns - op->start_ns;
 	struct nt_systrace_tally *tally = NULL;
-	struct nt_systrace_member *member;
-	int r = 0;
+	struct nt_systrace_member *member = find_member(rank, kind->group);
+	int r;
 
-	member = find_member(job, rank, kind->group, &r);
 	if (!member) {
-		job->trace->dropped += r == 0;
-		return r;
+		rank->dropped++;
+		return 0;
 	}
 	member->calls++;
 	if (kind->frame_kind == NT_FRAME_SYNCHRONISING)
@@ -133,11 +112,11 @@ static int tally_call(struct nt_systrace_job *job, struct nt_systrace_rank *rank
 	return 0;
 }
 
-static int add_step(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
+static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 		    const struct nt_markers *markers, const struct nt_timeline *line,
 		    const struct nt_timeline_step *step)
 {
-	const int64_t bin = nt_grid_bin(&job->grid, step->end_ns);
+	const int64_t bin = nt_grid_bin(grid, step->end_ns);
 	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
 	struct nt_systrace_window *window;
 	int r;
@@ -160,7 +139,7 @@ static int add_step(struct nt_systrace_job *job, struct nt_systrace_rank *rank,
 	window->own_ns += own_ns;
 	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
 	for (size_t i = step->first; i <= step->last; i++) {
-		r = tally_call(job, rank, &markers->kind[markers->op[i].kind], &markers->op[i]);
+		r = tally_call(rank, &markers->kind[markers->op[i].kind], &markers->op[i]);
 		if (r < 0)
 			return r;
 	}
@@ -193,16 +172,16 @@ static void choose_op(const struct nt_markers *markers, struct nt_trace_rank_inf
 	}
 }
 
-int nt_systrace_read_rank(struct nt_systrace_job *job, const struct nt_systrace_file *file,
-			  struct nt_trace_rank_info *info)
+int nt_systrace_read_rank(const struct nt_grid *grid, const struct nt_systrace_file *file,
+			  struct nt_systrace_rank *rank, struct nt_trace_rank_info *info,
+			  struct nt_trace_error *error)
 {
 	__attribute__((cleanup(nt_timeline_release))) struct nt_timeline line = {0};
 	__attribute__((cleanup(nt_steps_release))) struct nt_steps steps = {0};
 	nt_auto(nt_markers) struct nt_markers *markers = NULL;
-	struct nt_systrace_rank *rank = &job->rank[job->ranks];
 	int r;
 
-	r = nt_markers_read(file->path, &markers, job->error);
+	r = nt_markers_read(file->path, &markers, error);
 	if (r < 0)
 		return r;
 	choose_op(markers, info);
@@ -214,9 +193,8 @@ int nt_systrace_read_rank(struct nt_systrace_job *job, const struct nt_systrace_
 	if (!steps.steps)
 		return 0;
 	rank->number = file->rank;
-	job->ranks++;
 	for (size_t i = 0; i < steps.steps; i++) {
-		r = add_step(job, rank, markers, &line, &steps.step[i]);
+		r = add_step(grid, rank, markers, &line, &steps.step[i]);
 		if (r < 0)
 			return r;
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -139,4 +140,14 @@ size_t nt_oom_sweep(nt_oom_fn fn, void *data)
 size_t nt_oom_sweep_lenient(nt_oom_fn fn, void *data)
 {
 	return sweep(fn, data, false);
+}
+
+void nt_oom_use_one_processor(void)
+{
+	const int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu < 0 ? 0 : cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
 }

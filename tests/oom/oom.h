@@ -23,4 +23,10 @@ size_t nt_oom_sweep(nt_oom_fn fn, void *data);
 /* The same for code that may go on without what it did not get: any result but a crash is fine. */
 size_t nt_oom_sweep_lenient(nt_oom_fn fn, void *data);
 
+/*
+ * Binds the process to one processor: code that starts a thread for each then starts none, and the
+ * n-th allocation is the same one in every run.
+ */
+void nt_oom_use_one_processor(void);
+
 #endif

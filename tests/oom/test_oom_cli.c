@@ -157,5 +157,6 @@ int main(void)
 		cmocka_unit_test(files_are_found_under_failed_allocations),
 	};
 
+	nt_oom_use_one_processor();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,5 +96,6 @@ int main(void)
 		cmocka_unit_test(reading_judging_and_printing_fail_cleanly),
 	};
 
+	nt_oom_use_one_processor();
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-#include "cli/readers/pool.h"
 #include "cli/readers/trace.h"
 #include "common/system/thread.h"
 #include "tests/unit/scratch.h"
@@ -230,25 +229,6 @@ static void files_are_read_at_the_same_time_and_reported_in_their_order(void **s
 		assert_true(trace->frame[0].rank[i - 1].rank < trace->frame[0].rank[i].rank);
 }
 
-static void count(void *data, size_t i)
-{
-	((uint32_t *)data)[i]++;
-}
-
-static void a_pool_calls_once_for_each(void **state)
-{
-	uint32_t calls[1000] = {0};
-
-	(void)state;
-	assert_true(nt_pool_threads() >= 1 && nt_pool_threads() <= NT_POOL_THREADS);
-	for (size_t threads = 0; threads < 12; threads++) {
-		nt_pool_run(threads, 1000, count, calls);
-		for (size_t i = 0; i < 1000; i++)
-			assert_int_equal(calls[i], threads + 1);
-	}
-	nt_pool_run(8, 0, count, calls);
-}
-
 /* Events of which nothing is kept, and text that no member is picked of; packed it is tiny. */
 static void put_large(void)
 {
@@ -314,7 +294,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			files_are_read_at_the_same_time_and_reported_in_their_order, set_up,
 			tear_down),
-		cmocka_unit_test(a_pool_calls_once_for_each),
 		cmocka_unit_test_setup_teardown(memory_does_not_grow_with_the_file, set_up,
 						tear_down),
 	};
