@@ -82,6 +82,7 @@ def line(row, args):
         if not args.verbose:
             return None
     again = f"{sys.argv[0]} --seeds {row['seed']} --format {args.format} --bin {args.bin}"
+    more += f"; after {row['delay']} steps" if row["found"] and row["delay"] is not None else ""
     return f"{word} {row['text']}\n    said: {more}\n    {again}"
 
 
