@@ -279,7 +279,7 @@ static void look_inside(struct nt_agent *agent)
 
 	agent->looked_ns = nt_clock_boot_ns();
 	nt_tracker_look(agent->tracker);
-	r = nt_attach_inside(agent->attach, on_inside, agent);
+	r = nt_attach_inside(agent->attach, on_inside, nt_agent_outside, agent);
 	if (r < 0)
 		(void)nt_warn(r, "list the threads inside calls");
 	nt_own_links_looked(agent->own_links, agent->looked_ns);

@@ -52,6 +52,10 @@ struct nt_agent {
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_gc_interpreters *interpreters;
 	struct nt_inspector_client interpreter_client;
+	struct nt_inspector_client mpi_code_client;
+	uint64_t
+		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
+	uint32_t unprobed_lines; /* so far in that minute */
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_placement_lookup *placement_lookup;
@@ -98,6 +102,13 @@ NT_MUST_CHECK int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot);
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);
 void nt_agent_budget(struct nt_agent *agent, uint64_t boot_ns);
+
+/*
+ * agent/agent_unprobed.c: time that processes spend in MPI's code outside of probed calls. An
+ * nt_outside_fn, whose data is the agent.
+ */
+void nt_agent_outside(void *data, uint32_t pid, uint64_t user_ip);
+void nt_agent_open_unprobed(struct nt_agent *agent);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

@@ -187,6 +187,11 @@ struct nt_inside {
 	/* Of the walk: entry_ns of a call without a pending return; when first seen. */
 	__u64 absent_of;
 	__u64 absent_ns;
+	/*
+	 * In the walk's copy of a process's main thread that is in no call: its instruction in user
+	 * space when it last entered the kernel. The timer does that to a thread that computes.
+	 */
+	__u64 user_ip;
 };
 
 _Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map layout");
@@ -197,7 +202,7 @@ _Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");
-_Static_assert(sizeof(struct nt_inside) == 32 + sizeof(struct nt_event_call), "map layout");
+_Static_assert(sizeof(struct nt_inside) == 40 + sizeof(struct nt_event_call), "map layout");
 _Static_assert(__builtin_offsetof(struct nt_inside, entry_ns) ==
 		       16 + __builtin_offsetof(struct nt_event_call, h.entry_ns),
 	       "an event is part of it");

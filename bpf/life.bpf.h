@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The end of processes, whose counters are sent a last time before they are freed. Also the walk
- * over all threads for those that are inside a call.
+ * over all threads for those that are inside a call, and for what main threads do outside of calls.
  */
 #ifndef NT_BPF_LIFE_BPF_H
 #define NT_BPF_LIFE_BPF_H
@@ -150,6 +150,26 @@ static __always_inline void forget_absent(struct task_struct *task, struct nt_in
 		call_unreturned(task->group_leader);
 }
 
+/* Only of a thread that has returned from a call: an earlier call may have begun before its probes. */
+static __always_inline void dump_outside(struct seq_file *seq, struct task_struct *task,
+					 const struct nt_inside *slot)
+{
+	struct nt_inside copy;
+	struct pt_regs *regs;
+
+	if (task != task->group_leader || !slot->ret_ns)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	bpf_probe_read_kernel(&copy, sizeof(copy), slot);
+	if (bpf_probe_read_kernel(&copy.user_ip, sizeof(copy.user_ip), &PT_REGS_IP(regs)) < 0)
+		return;
+	barrier();
+	/* It is at the breakpoint of a call that has just begun. */
+	if (copy.entry_ns || *(volatile __u64 *)&slot->entry_ns)
+		return;
+	bpf_seq_write(seq, &copy, sizeof(copy));
+}
+
 static __always_inline void dump_inside(struct seq_file *seq, struct task_struct *task)
 {
 	struct nt_inside *slot, copy;
@@ -157,8 +177,12 @@ static __always_inline void dump_inside(struct seq_file *seq, struct task_struct
 	if (!task)
 		return;
 	slot = bpf_task_storage_get(&inside, task, 0, 0);
-	if (!slot || !slot->entry_ns)
+	if (!slot)
 		return;
+	if (!slot->entry_ns) {
+		dump_outside(seq, task, slot);
+		return;
+	}
 	bpf_probe_read_kernel(&copy, sizeof(copy), slot);
 	barrier();
 	/* Modified during the copy: it is in no call, or in one that has just begun. */

@@ -307,6 +307,25 @@ static void answer_interpreter(struct errand *errand)
 		answer_done(errand, r);
 }
 
+/* ---- MPI's code ----------------------------------------------------------------------------- */
+
+static void see_code(void *data, const struct nt_mapping *mapping)
+{
+	if (nt_mpi_code_is_in(base_of(mapping->path)) && mapping->start < mapping->end)
+		nt_mpi_code_add(data, mapping->start, mapping->end);
+}
+
+static void answer_mpi_code(const struct errand *errand)
+{
+	struct nt_mpi_code code = {0};
+	int r = nt_proc_mappings(errand->request.pid, see_code, &code);
+
+	if (r < 0)
+		answer_done(errand, r);
+	else
+		answer(errand, NT_ANSWER_MPI_CODE, 0, 0, &code, sizeof(code), -1);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
@@ -330,6 +349,9 @@ void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
 		return;
 	case NT_INSPECT_INTERPRETER:
 		answer_interpreter(&errand);
+		return;
+	case NT_INSPECT_MPI_CODE:
+		answer_mpi_code(&errand);
 		return;
 	case NT_INSPECT_PROCESS:
 		errand.request.wants_symbols = 0;

@@ -109,6 +109,19 @@ int nt_inspection_parse_sites(const uint8_t *body, size_t len, struct nt_gc_prob
 	return 0;
 }
 
+int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len, struct nt_mpi_code *ret_code)
+{
+	struct nt_mpi_code code;
+
+	if (len != sizeof(code))
+		return -EBADMSG;
+	memcpy(&code, body, sizeof(code));
+	if (!nt_mpi_code_is_sound(&code))
+		return -EBADMSG;
+	*ret_code = code;
+	return 0;
+}
+
 int nt_inspection_parse_environ(const uint8_t *body, size_t len, struct nt_environ *ret_environ)
 {
 	if (len != sizeof(*ret_environ))

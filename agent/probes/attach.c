@@ -305,9 +305,9 @@ bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 	return nt_bpf_loader_counters(attach->loader, pid, ret_counters);
 }
 
-int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, void *data)
+int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, nt_outside_fn outside, void *data)
 {
-	return nt_bpf_loader_inside(attach->loader, fn, data);
+	return nt_bpf_loader_inside(attach->loader, fn, outside, data);
 }
 
 void nt_attach_forget(struct nt_attach *attach, uint32_t pid)

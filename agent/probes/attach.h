@@ -132,8 +132,12 @@ uint64_t nt_attach_ended_ns(const struct nt_attach *attach, uint32_t pid);
 /* Counters of a process so far. False: it has none. */
 bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 			struct nt_process_counters *ret_counters);
-/* Calls fn for every thread that is inside a probed call now: finds calls that never return. */
-NT_MUST_CHECK int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, void *data);
+/*
+ * Calls fn for every thread that is inside a probed call now: finds calls that never return. Calls
+ * outside, unless NULL, for every main thread in none that has returned from one.
+ */
+NT_MUST_CHECK int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, nt_outside_fn outside,
+				   void *data);
 /* Removes the state of a process that has ended. */
 void nt_attach_forget(struct nt_attach *attach, uint32_t pid);
 

@@ -56,5 +56,7 @@ typedef void (*nt_event_fn)(void *data, const struct nt_event_call *call,
 /* Receives a thread that is inside a probed call now. */
 typedef void (*nt_inside_fn)(void *data, uint32_t pid, uint32_t tid, uint16_t row,
 			     const struct nt_inside *inside);
+/* Receives a process's main thread that is in no probed call now: see user_ip in bpf/event.h. */
+typedef void (*nt_outside_fn)(void *data, uint32_t pid, uint64_t user_ip);
 
 #endif

@@ -316,7 +316,19 @@ uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid
 	return ended && !(ended->last.h.flags & NT_END_EXEC) ? ended->last.h.entry_ns : 0;
 }
 
-int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data)
+static void give_thread(const struct nt_inside *inside, nt_inside_fn fn, nt_outside_fn outside,
+			void *data)
+{
+	if (NT_ROW_OF(inside->row) == NT_BPF_LOADER_TRIAL_ROW)
+		return;
+	if (inside->entry_ns)
+		fn(data, inside->pid, inside->tid, NT_ROW_OF(inside->row), inside);
+	else if (outside)
+		outside(data, inside->pid, inside->user_ip);
+}
+
+int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, nt_outside_fn outside,
+			 void *data)
 {
 	struct nt_inside inside[INSIDE_READ];
 	nt_autoclose int fd = bpf_iter_create(bpf_link__fd(loader->walk));
@@ -335,9 +347,7 @@ int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *da
 		kept += (size_t)n;
 		records = kept / sizeof(inside[0]);
 		for (size_t i = 0; i < records; i++)
-			if (NT_ROW_OF(inside[i].row) != NT_BPF_LOADER_TRIAL_ROW)
-				fn(data, inside[i].pid, inside[i].tid, NT_ROW_OF(inside[i].row),
-				   &inside[i]);
+			give_thread(&inside[i], fn, outside, data);
 		kept -= records * sizeof(inside[0]);
 		memmove(inside, inside + records, kept);
 	}

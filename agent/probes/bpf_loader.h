@@ -65,7 +65,9 @@ NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn f
 bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters);
 uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid);
-NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn, void *data);
+/* As of nt_attach_inside(). */
+NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn,
+				       nt_outside_fn outside, void *data);
 void nt_bpf_loader_forget(struct nt_bpf_loader *loader, uint32_t pid);
 /*
  * Fills in the kernel's counters: dropped, over_share, untracked, unreturned, unmeasured, missed.

@@ -18,6 +18,7 @@
 #include "agent/identity/tenant.h"
 #include "agent/steps/communicator.h"
 #include "agent/steps/graph.h"
+#include "agent/steps/unprobed_time.h"
 #include "bpf/event.h"
 #include "common/base/cleanup.h"
 
@@ -109,6 +110,7 @@ struct nt_process {
 
 	struct nt_process_counters counters; /* at the last window */
 	uint64_t events, lost_events; /* so far; those that were lost */
+	uint64_t starts; /* calls so far that only begin communication */
 	uint64_t lost_counted; /* as last read from its counters in the kernel */
 	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
 	bool paused;
@@ -116,6 +118,7 @@ struct nt_process {
 	uint64_t resumed_ns; /* completely observed since then; 0: from the start */
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	uint64_t ended_ns; /* boot time of its end; 0: it runs */
+	struct nt_unprobed_time unprobed;
 	UT_hash_handle hh;
 };
 

@@ -105,6 +105,8 @@ struct nt_tracker_stats {
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
 	uint64_t paused; /* processes that are paused now */
+	uint64_t mpi_code_over_cap; /* mappings */
+	uint64_t unprobed; /* processes with much time in MPI's code outside of probed calls */
 	uint64_t held, held_bytes; /* windows held for their tenant, now */
 	uint64_t held_so_far;
 	/* processes whose jobs were keyed by pod, container or process alone */
@@ -170,6 +172,24 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,
 		       const struct nt_inside *inside, uint64_t now_ns);
+
+/*
+ * Reports what the walk over all threads found: the main thread of a process was in no probed call,
+ * and last known at this instruction. True: nt_tracker_judge_unprobed() wants the mappings.
+ */
+bool nt_tracker_outside(struct nt_tracker *tracker, uint32_t pid, uint64_t user_ip, uint64_t now_ns,
+			uint64_t *ret_start_ns);
+
+/* A process that spends much of its time in MPI's code outside of probed calls. */
+struct nt_tracker_unprobed {
+	struct nt_unprobed_finding finding;
+	const char *command; /* borrowed until the next call */
+};
+
+/* code: NULL if it could not be read. True: such a process, reported once. */
+bool nt_tracker_judge_unprobed(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+			       const struct nt_mpi_code *code, uint64_t now_ns,
+			       struct nt_tracker_unprobed *ret_unprobed);
 
 /* Advances the time; all events up to now_ns have been given. Sends what is due. */
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);

@@ -331,8 +331,11 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 	if (probe->library == NT_LIBRARY_CUDART)
 		process->runtime = true;
 	switch (probe->role) {
-	case NT_ROLE_COLLECTIVE:
 	case NT_ROLE_START:
+		process->starts++;
+		on_comm(tracker, process, probe, call);
+		break;
+	case NT_ROLE_COLLECTIVE:
 		on_comm(tracker, process, probe, call);
 		break;
 	case NT_ROLE_WAIT:
@@ -425,6 +428,8 @@ void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, u
 	process = nt_tracker_caller(tracker, pid, now_ns, &is_known);
 	if (!process || !probe)
 		return;
+	if (tid == pid)
+		nt_tracker_inside_main(process, now_ns);
 	tracker->registry.now_ns = now_ns;
 	memcpy(call.word, inside->word, sizeof(call.word));
 	synchronising = probe->role == NT_ROLE_SYNC_STREAM || probe->role == NT_ROLE_SYNC_EVENT ||

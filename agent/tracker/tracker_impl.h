@@ -149,6 +149,9 @@ void nt_tracker_discard(struct nt_tracker *tracker, struct nt_process *process);
 void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		     const struct nt_event_call *call, const uint8_t *id);
 
+/* agent/tracker/tracker_unprobed.c: the main thread is inside a probed call. */
+void nt_tracker_inside_main(struct nt_process *process, uint64_t now_ns);
+
 /* agent/tracker/tracker_process.c: the candidate of this pid; NULL: not reported. */
 struct nt_tracker_candidate *nt_tracker_find_candidate(const struct nt_tracker *tracker,
 						       uint32_t pid);

@@ -137,7 +137,7 @@ static void look_inside(void)
 	struct found found = {0};
 
 	assert_int_equal(harness_poll(watching), 0);
-	assert_int_equal(nt_attach_inside(watching->attach, find_own, &found), 0);
+	assert_int_equal(nt_attach_inside(watching->attach, find_own, NULL, &found), 0);
 	assert_int_equal(found.times, 1);
 	assert_int_equal(found.row, harness_row("MPI_Allreduce", NT_LIBRARY_MPI));
 	assert_int_equal(found.inside.word[5], args[5]);
@@ -154,8 +154,59 @@ static void who_is_inside_a_call_can_be_seen_before_it_returns(void **state)
 	args[5] = 0xc0;
 	(void)stub_call(&mpi, "MPI_Allreduce", args);
 	assert_int_equal(harness_poll(h), 1);
-	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	assert_int_equal(nt_attach_inside(h->attach, find_own, NULL, &found), 0);
 	assert_int_equal(found.times, 0);
+}
+
+struct outside {
+	uint64_t user_ip;
+	size_t times;
+};
+
+static void ignore_inside(void *data, uint32_t pid, uint32_t tid, uint16_t row,
+			  const struct nt_inside *inside)
+{
+	(void)data, (void)pid, (void)tid, (void)row, (void)inside;
+}
+
+static void find_outside(void *data, uint32_t pid, uint64_t user_ip)
+{
+	struct outside *outside = data;
+
+	if (pid != (uint32_t)getpid())
+		return;
+	outside->user_ip = user_ip;
+	outside->times++;
+}
+
+static struct outside look_outside(const struct harness *h)
+{
+	struct outside found = {0};
+
+	assert_int_equal(nt_attach_inside(h->attach, ignore_inside, find_outside, &found), 0);
+	return found;
+}
+
+static void look_from_inside(void)
+{
+	assert_int_equal(look_outside(watching).times, 0);
+}
+
+/* It makes the walk, so its last entry into the kernel is the system call that reads it. */
+static void where_a_main_thread_was_outside_of_calls_can_be_seen(void **state)
+{
+	struct harness *h = *state;
+	struct outside found;
+	Dl_info file;
+
+	watching = h;
+	*mpi.hook = look_from_inside;
+	(void)stub_call(&mpi, "MPI_Allreduce", args);
+	assert_int_equal(harness_poll(h), 1);
+	found = look_outside(h);
+	assert_int_equal(found.times, 1);
+	assert_true(dladdr((void *)(uintptr_t)found.user_ip, &file) != 0);
+	assert_non_null(strstr(file.dli_fname, "libc"));
 }
 
 static void look_at_the_making(void)
@@ -208,7 +259,7 @@ static void a_thread_that_has_ended_is_in_no_call(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, end_inside, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	*mpi.hook = NULL;
-	assert_int_equal(nt_attach_inside(h->attach, count_own, &count), 0);
+	assert_int_equal(nt_attach_inside(h->attach, count_own, NULL, &count), 0);
 	assert_int_equal(count, 0);
 	(void)harness_poll(h);
 }
@@ -245,7 +296,7 @@ static size_t times_inside(const struct harness *h)
 {
 	struct found found = {0};
 
-	assert_int_equal(nt_attach_inside(h->attach, find_own, &found), 0);
+	assert_int_equal(nt_attach_inside(h->attach, find_own, NULL, &found), 0);
 	return found.times;
 }
 
@@ -430,6 +481,7 @@ static void unreadable_memory_reads_as_zero(void **state)
 		IN(mode, launches_show_in_the_calls_after_them),                                   \
 		IN(mode, a_call_left_by_longjmp_makes_room_for_the_next),                          \
 		IN(mode, who_is_inside_a_call_can_be_seen_before_it_returns),                      \
+		IN(mode, where_a_main_thread_was_outside_of_calls_can_be_seen),                    \
 		IN(mode, the_making_of_a_communicator_shows_before_it_returns),                    \
 		IN(mode, a_thread_that_has_ended_is_in_no_call),                                   \
 		IN(mode, a_call_that_ends_in_a_jump_to_another_is_not_lost),                       \

@@ -148,7 +148,8 @@ static void turn_and_look(struct world *world, uint64_t ns)
 
 	while (nt_clock_boot_ns() < until_ns) {
 		world->look_ns = nt_clock_boot_ns();
-		assert_int_equal(nt_attach_inside(world->harness.attach, note_inside, world), 0);
+		assert_int_equal(nt_attach_inside(world->harness.attach, note_inside, NULL, world),
+				 0);
 		nt_own_links_looked(world->own, world->look_ns);
 		turn(world);
 	}

@@ -148,6 +148,22 @@ static void places_are_of_a_timed_row_and_within_their_number(void **state)
 	assert_int_equal(nt_inspection_parse_sites(body, sizeof(sites), &got), -EBADMSG);
 }
 
+static void ranges_of_code_are_as_many_as_fit_and_each_is_checked(void **state)
+{
+	struct nt_mpi_code code = {0}, got;
+	const uint8_t *body = (const uint8_t *)&code;
+
+	(void)state;
+	nt_mpi_code_add(&code, 4096, 8192);
+	assert_int_equal(nt_inspection_parse_mpi_code(body, sizeof(code), &got), 0);
+	assert_memory_equal(&got, &code, sizeof(got));
+	assert_int_equal(nt_inspection_parse_mpi_code(body, sizeof(code) - 1, &got), -EBADMSG);
+	code.range[0].end = 0;
+	assert_int_equal(nt_inspection_parse_mpi_code(body, sizeof(code), &got), -EBADMSG);
+	code = (struct nt_mpi_code){.count = NT_MPI_CODE_RANGES + 1};
+	assert_int_equal(nt_inspection_parse_mpi_code(body, sizeof(code), &got), -EBADMSG);
+}
+
 static void an_environment_from_a_worker_is_cleaned(void **state)
 {
 	static struct nt_environ env, got;
@@ -313,6 +329,7 @@ int main(void)
 		cmocka_unit_test(a_file_has_a_name_that_ends_and_a_library_that_exists),
 		cmocka_unit_test(symbols_are_as_many_as_they_say_and_each_is_checked),
 		cmocka_unit_test(places_are_of_a_timed_row_and_within_their_number),
+		cmocka_unit_test(ranges_of_code_are_as_many_as_fit_and_each_is_checked),
 		cmocka_unit_test(an_environment_from_a_worker_is_cleaned),
 		WITH(a_changed_file_is_another_one),
 		WITH(a_refused_file_is_remembered_until_it_may_be_tried_again),
