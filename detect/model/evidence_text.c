@@ -86,6 +86,8 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_SMALL] = "no verdict: it costs less than the size floor",
 	[NT_EVIDENCE_TEXT_WEAK] = "no verdict: the evidence is below the threshold",
 	[NT_EVIDENCE_TEXT_NO_CULPRIT] = "no verdict: no rank, link or host explains it",
+	[NT_EVIDENCE_TEXT_WHICH_OF_TWO] =
+		"no verdict: of two ranks it is not known which is normal",
 };
 
 const char *nt_evidence_text(enum nt_evidence_text word)

@@ -85,6 +85,98 @@ static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *ran
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/*
+ * The other rank of a role of two, or NULL if their pasts are not known. *ret_excess: how much longer
+ * this rank's host works, ns, since the start and on average of late.
+ */
+static const struct nt_detect_rank *find_peer(const struct nt_detect *detect,
+					      const struct nt_detect_rank *rank, double *ret_excess)
+{
+	const struct nt_track *host = &rank->track[NT_SERIES_HOST];
+	const struct nt_group *group =
+		rank->group < detect->roles.groups ? &detect->roles.group[rank->group] : NULL;
+
+	for (uint32_t i = 0; group && group->members == 2 && i < 2; i++) {
+		const struct nt_detect_rank *peer =
+			&detect->rank[detect->roles.member[group->first + i]];
+		const struct nt_track *other = &peer->track[NT_SERIES_HOST];
+
+		if (peer == rank || !host->past.ready || !other->past.ready ||
+		    host->frame != detect->frames || other->frame != detect->frames)
+			continue;
+		*ret_excess = fmin(host->past.value_centre - other->past.value_centre,
+				   rank->metric_mean[NT_STEP_METRIC_HOST] -
+					   peer->metric_mean[NT_STEP_METRIC_HOST]);
+		return peer;
+	}
+	return NULL;
+}
+
+/* True if the peer waits that long for this rank, and not for its device. */
+static bool is_awaited(const struct nt_detect_rank *rank, const struct nt_detect_rank *peer,
+		       double excess)
+{
+	const double *value = rank->metric_mean, *others = peer->metric_mean;
+
+	return rank->has_metric_mean && peer->has_metric_mean &&
+	       others[NT_STEP_METRIC_BLOCKED] + others[NT_STEP_METRIC_COMM] -
+			       value[NT_STEP_METRIC_BLOCKED] - value[NT_STEP_METRIC_COMM] >=
+		       NT_EXPLAINS * excess &&
+	       value[NT_STEP_METRIC_OWN] - others[NT_STEP_METRIC_OWN] < NT_EXPLAINS * excess;
+}
+
+/*
+ * The rank of a role of two whose host has worked longer than the other's since the start, by the
+ * largest part of the step: *ret_part. Their devices' work is judged by nt_two_populations_check().
+ */
+static const struct nt_detect_rank *find_late_host(const struct nt_detect *detect, double *ret_part)
+{
+	const struct nt_detect_rank *late = NULL;
+
+	*ret_part = 0.0;
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+		const double step = rank->step_metric[NT_STEP_METRIC_STEP];
+		double excess = 0.0;
+		const struct nt_detect_rank *peer = find_peer(detect, rank, &excess);
+
+		if (!peer || rank->ended || peer->ended || step <= 0.0 ||
+		    excess <= *ret_part * step || !is_awaited(rank, peer, excess))
+			continue;
+		*ret_part = excess / step;
+		late = rank;
+	}
+	return late;
+}
+
+static int raise_late_host(struct nt_detect *detect, const struct nt_detect_rank *rank, double part)
+{
+	const struct nt_track *host = &rank->track[NT_SERIES_HOST];
+	struct nt_proposal proposal = {
+		.family = NT_FAMILY_UNDECIDED,
+		.class = NT_CLASS_HOST,
+		.cause = NT_EVIDENCE_TEXT_WHICH_OF_TWO,
+		.note = true,
+		.unsure = true,
+		.kind = NT_CULPRIT_RANK,
+		.rank = &rank->rank,
+		.ranks = 1,
+		.onset_ns = nt_history_start(&detect->step.history, NT_HISTORY_ROUNDS),
+		.cost = part,
+		.tier = rank->tier,
+	};
+
+	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_HOST_WORK,
+		.unit = NT_EVIDENCE_TEXT_MS,
+		.method = NT_EVIDENCE_TEXT_RATIO,
+		.value = host->value / 1e6,
+		.peers = host->peers / 1e6,
+		.windows = (uint32_t)fmin(rank->rounds, NT_PAST_WINDOWS),
+	};
+	return nt_incidents_raise(detect, &proposal);
+}
+
 /* A round counts as up to two, so that a stall does not make up for many. */
 static struct nt_history_mean mean_of(const struct nt_detect_step *step, uint32_t later,
 				      uint32_t rounds)
@@ -168,6 +260,7 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_UNDECIDED, 0);
 	const struct nt_detect_rank *rank;
+	const double least = (open ? NT_EXPLAINS : 1.0) * NT_LOST_SHARE;
 	uint32_t rounds;
 	double lost;
 
@@ -179,12 +272,17 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (detect->step.round_steps <= 0.0)
 		return 0;
 	/* Once noted, a rank or job is noted until it deviates half as much. */
-	rank = find_marked(detect, open ? NT_EXPLAINS * NT_MARKED_SHARE : NT_MARKED_SHARE);
+	rank = find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE);
 	rounds = count_rounds(detect);
 	lost = lost_part(&detect->step, rounds);
-	if (!rank && lost < (open ? NT_EXPLAINS * NT_LOST_SHARE : NT_LOST_SHARE))
-		return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
-	return rank ? raise_rank(detect, rank) : raise_job(detect, rounds, lost);
+	if (rank)
+		return raise_rank(detect, rank);
+	if (lost >= least)
+		return raise_job(detect, rounds, lost);
+	rank = find_late_host(detect, &lost);
+	if (rank && lost >= least)
+		return raise_late_host(detect, rank, lost);
+	return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
 }
 
 int nt_undecided_remark(struct nt_detect *detect)

@@ -74,6 +74,51 @@ static void a_recording_ends_with_what_it_has_too_little_of(void **state)
 	nt_detect_free(detect);
 }
 
+/* A pair of which rank 1's host works `host` longer and its device `device`, since the start. */
+static const struct nt_finding *play_pair(struct sim *sim, struct nt_detect *detect, double host,
+					  double device)
+{
+	sim_init(sim, 2, 63);
+	sim->jitter = 0.01;
+	sim->rank[0].tier = sim->rank[1].tier = NT_FRAME_T3;
+	sim->rank[1].host += host;
+	sim->rank[1].device += device;
+	sim_pass(sim, detect, LONG);
+	return find_note(detect);
+}
+
+static void of_two_hosts_the_one_that_works_longer_is_noted(void **state)
+{
+	static const struct {
+		double host, device;
+		bool noted;
+	} pair[] = {
+		{20.0, 0.0, true},
+		{5.0, 0.0, false}, /* too little */
+		{20.0, -20.0, false}, /* nobody waits for it */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++) {
+		struct nt_detect *detect = sim_detect();
+		const struct nt_finding *note;
+		struct sim sim;
+
+		note = play_pair(&sim, detect, pair[i].host * SIM_MS, pair[i].device * SIM_MS);
+		assert_int_equal(note != NULL, pair[i].noted);
+		if (note) {
+			assert_names_rank(note, 1);
+			assert_int_equal(note->severity, NT_SEVERITY_INFO);
+			assert_int_equal(note->class, NT_CLASS_HOST);
+			assert_string_equal(
+				note->cause,
+				"no verdict: of two ranks it is not known which is normal");
+		}
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
 /* Bursts of other jobs' traffic: steps are longer now and then, and no rank's work is. */
 static void lost_time_without_a_culprit_is_noted(void **state)
 {
@@ -153,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rank_that_is_often_behind_is_noted),
 		cmocka_unit_test(a_recording_ends_with_what_it_has_too_little_of),
+		cmocka_unit_test(of_two_hosts_the_one_that_works_longer_is_noted),
 		cmocka_unit_test(lost_time_without_a_culprit_is_noted),
 		cmocka_unit_test(a_job_with_hiccups_is_not_noted),
 		cmocka_unit_test(a_verdict_needs_no_note),
