@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/gpu/gpu_metrics.h"
 #include "agent/host/usage.h"
 #include "common/bus/bus_disk_queue.h"
 #include "common/system/clock.h"
@@ -89,6 +90,8 @@ static void write_metrics(struct nt_agent *agent)
 	nt_placement_lookup_stats(agent->placement_lookup, &reading.placement_lookup);
 	if (agent->enrolment)
 		nt_enrolment_stats(agent->enrolment, &reading.enrolment);
+	if (agent->gpu_health)
+		reading.gpu_health = *nt_gpu_health_stats(agent->gpu_health);
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
 		nt_disk_queue_stats(agent->disk_queue, &reading.disk_queue);
@@ -286,6 +289,14 @@ static void look_inside(struct nt_agent *agent)
 	nt_agent_read_events(agent); /* removed since */
 }
 
+static void add_gpus(struct nt_agent *agent)
+{
+	struct nt_metric_value metric[NT_GPU_METRICS];
+	const size_t n = nt_gpu_metrics(nt_gpu_health_cards(agent->gpu_health), metric);
+
+	nt_node_add(&agent->vector, metric, n);
+}
+
 static void send_node(struct nt_agent *agent)
 {
 	const char *job[NODE_JOBS];
@@ -294,6 +305,8 @@ static void send_node(struct nt_agent *agent)
 
 	nt_node_read(&agent->vector);
 	nt_node_take_nic(&agent->vector, &agent->nic);
+	if (agent->gpu_health)
+		add_gpus(agent);
 	vector.metric = agent->vector.metric;
 	vector.metrics = agent->vector.metrics;
 	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
@@ -310,6 +323,8 @@ static void tick(struct nt_agent *agent)
 		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_gc_interpreters_detach(agent->interpreters);
+		if (agent->gpu_health)
+			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}
 	nt_gc_interpreters_attach(agent->interpreters);
 	nt_clock_pair(&boot_ns, &real_ns);

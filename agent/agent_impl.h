@@ -13,6 +13,7 @@
 #include "agent/discover/worker.h"
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
+#include "agent/gpu/gpu_health.h"
 #include "agent/host/nic.h"
 #include "agent/host/node.h"
 #include "agent/identity/placement_lookup.h"
@@ -62,6 +63,7 @@ struct nt_agent {
 	struct nt_health_server *health_server; /* NULL: no listen address */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
+	struct nt_gpu_health *gpu_health; /* NULL: none is read */
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* still allowed in this second */
 	int epoll, timer, signals;

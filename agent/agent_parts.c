@@ -21,8 +21,10 @@
 #include "common/system/file.h"
 #include "common/system/log.h"
 
-#define TICK_NS (100 * NT_MILLISECOND)
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define TICK_NS       (100 * NT_MILLISECOND)
+#define NVIDIA_DEVICE "/dev/nvidiactl"
+#define NVML          "libnvidia-ml.so.1"
+#define BOOT_ID       "/proc/sys/kernel/random/boot_id"
 
 enum {
 	BOOT_ID_BYTES = 64,
@@ -237,6 +239,24 @@ static int name_node(struct nt_agent *agent)
 	return gethostname(agent->node, sizeof(agent->node) - 1) < 0 ? -errno : 0;
 }
 
+/*
+ * The driver's device is what all its users open. Where it is missing, most nodes of most clusters,
+ * no worker is started to find that out.
+ */
+static int open_gpu_health(struct nt_agent *agent)
+{
+	const char *library = agent->config->nvml;
+
+	if (!library || !*library || strcmp(library, "none") == 0)
+		return 0;
+	if (strcmp(library, "auto") == 0) {
+		if (access(NVIDIA_DEVICE, F_OK) < 0)
+			return 0;
+		library = NVML;
+	}
+	return nt_gpu_health_new(&agent->workers, library, &agent->gpu_health);
+}
+
 int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_agent,
 		 enum nt_exit *ret_exit)
 {
@@ -256,6 +276,9 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	r = nt_agent_open_workers(agent);
 	if (r < 0)
 		return r;
+	r = open_gpu_health(agent);
+	if (r < 0)
+		return nt_err(r, "start");
 	*ret_exit = NT_EXIT_KERNEL;
 	r = nt_agent_open_probes(agent);
 	if (r < 0)
@@ -306,6 +329,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
 	nt_process_reader_free(agent->process_reader);
+	nt_gpu_health_free(agent->gpu_health);
 	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
 	nt_placement_lookup_free(agent->placement_lookup);

@@ -160,6 +160,13 @@ static const struct nt_opt options[] = {
 	 .def = "/var/lib/kubelet/pod-resources/kubelet.sock",
 	 .arg = "FILE",
 	 .help = "socket of the kubelet, which lists the GPUs of containers; '' for none"},
+	{.name = "nvml",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(nvml),
+	 .def = "auto",
+	 .arg = "FILE",
+	 .help = "library that reads the health of GPUs; auto for libnvidia-ml.so.1 where there is "
+		 "an NVIDIA driver, none for none"},
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

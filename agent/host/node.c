@@ -129,6 +129,12 @@ void nt_node_take_pressure(struct nt_node *node, const char *some_name, const ch
 	take_average(node, full_name, "full avg10=", text, len);
 }
 
+void nt_node_add(struct nt_node *node, const struct nt_metric_value *metric, size_t metrics)
+{
+	for (size_t i = 0; i < metrics; i++)
+		add(node, metric[i].name, metric[i].value);
+}
+
 void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic)
 {
 	if (!nic->ports && !nic->retransmits)

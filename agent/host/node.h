@@ -11,7 +11,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_NODE_METRICS = 32,
+	NT_NODE_METRICS = 48,
 };
 
 /* Zero-initialised; needs no release. */
@@ -23,6 +23,8 @@ struct nt_node {
 
 /* Reads all metrics anew. Metrics that this kernel lacks are omitted. */
 void nt_node_read(struct nt_node *node);
+/* Adds metrics whose names are static. */
+void nt_node_add(struct nt_node *node, const struct nt_metric_value *metric, size_t metrics);
 /* Adds the NIC counters; nothing without ports and TCP retransmissions. */
 void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic);
 

@@ -11,6 +11,7 @@
 #include "agent/discover/quarantine.h"
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
+#include "agent/gpu/gpu_health.h"
 #include "agent/identity/placement_lookup.h"
 #include "agent/probes/attach.h"
 #include "agent/publish/enrolment.h"
@@ -33,6 +34,7 @@ struct nt_self_metrics_reading {
 	struct nt_process_reader_stats process_reader;
 	struct nt_quarantine_stats quarantine;
 	uint64_t workers_started, workers_killed, workers_left;
+	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;

@@ -29,6 +29,7 @@ agent/elf: common proto bpf/event.h
 agent/probes: common proto bpf/event.h
 agent/governor: common proto bpf/event.h
 agent/discover: common proto bpf/event.h
+agent/gpu: common proto bpf/event.h
 agent/steps: common proto bpf/event.h
 agent/tracker: common proto bpf/event.h
 agent/publish: common proto bpf/event.h

@@ -25,7 +25,8 @@ $(sim_driver) $(sim_nccl) $(sim_runtime): private sim_lib_cflags += -O0
 sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
 	-Wl,-rpath,'$$ORIGIN'
 
-sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2)
+sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
+	libnvidia-ml.so.1)
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest idle)
 
 .PHONY: sim
@@ -50,6 +51,11 @@ $(SIM)/lib/libcuda.so.1: $(sim_driver) $(sim_device) tests/sim/lib/libcuda.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcuda.so.1 -Wl,--version-script,tests/sim/lib/libcuda.map \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
+
+$(SIM)/lib/libnvidia-ml.so.1: $(call sim_objects,nvml)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnvidia-ml.so.1 -o $@ $^
 
 # The real runtime names its version node after itself.
 $(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime/runtime-%.o $(sim_runtime_calls) \

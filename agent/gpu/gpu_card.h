@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What NVML says of the GPUs of a node. Flat, as a worker sends it to the agent. */
+#ifndef NT_AGENT_GPU_GPU_CARD_H
+#define NT_AGENT_GPU_GPU_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	NT_GPU_CARDS = 32, /* of a node; further ones are not read */
+	NT_GPU_CARD_ID = 48, /* bytes of a UUID with its NUL */
+};
+
+/* Those after NT_GPU_CARD_COUNTERS count since the driver was loaded, or since the worker began. */
+enum nt_gpu_card_value {
+	NT_GPU_CARD_CLOCK, /* MHz, of the processors */
+	NT_GPU_CARD_CLOCK_MOST, /* MHz, the highest possible one */
+	NT_GPU_CARD_MEMORY_CLOCK, /* MHz */
+	NT_GPU_CARD_TEMPERATURE, /* degrees Celsius */
+	NT_GPU_CARD_POWER, /* mW */
+	NT_GPU_CARD_POWER_LIMIT, /* mW */
+	NT_GPU_CARD_REASONS, /* why the clock is low: NT_GPU_REASON_… */
+	NT_GPU_CARD_USED, /* percent of the time in which a kernel ran */
+	NT_GPU_CARD_MEMORY_USED, /* bytes */
+	NT_GPU_CARD_MEMORY_TOTAL, /* bytes */
+	NT_GPU_CARD_POWER_CAPPED, /* ns below the possible clock, because of power */
+	NT_GPU_CARD_THERMAL, /* the same, because of temperature */
+	NT_GPU_CARD_ENERGY, /* mJ */
+	NT_GPU_CARD_CORRECTED, /* ECC errors */
+	NT_GPU_CARD_UNCORRECTED, /* ECC errors */
+	NT_GPU_CARD_REMAPPED, /* rows of the memory */
+	NT_GPU_CARD_PCIE_REPLAYS,
+	NT_GPU_CARD_NVLINK_ERRORS,
+	NT_GPU_CARD_XIDS, /* errors that the driver reported while the worker ran */
+	NT_GPU_CARD_LAST_XID, /* number of the last one */
+	NT_GPU_CARD_END,
+	NT_GPU_CARD_COUNTERS = NT_GPU_CARD_POWER_CAPPED,
+};
+
+/* nvmlClocksEventReasons of nvml.h. */
+enum {
+	NT_GPU_REASON_IDLE = 0x1,
+	NT_GPU_REASON_POWER_CAP = 0x4,
+	NT_GPU_REASON_HARDWARE = 0x8,
+	NT_GPU_REASON_THERMAL = 0x20,
+	NT_GPU_REASON_HARDWARE_THERMAL = 0x40,
+	NT_GPU_REASON_POWER_BRAKE = 0x80,
+};
+
+struct nt_gpu_card {
+	char id[NT_GPU_CARD_ID]; /* "GPU-…" */
+	uint32_t known; /* a bit per value; the others were not to be had */
+	uint64_t value[NT_GPU_CARD_END];
+};
+
+struct nt_gpu_cards {
+	uint32_t count, over_cap;
+	uint32_t lost; /* cards that did not answer: fallen off the bus, being reset */
+	struct nt_gpu_card card[NT_GPU_CARDS];
+};
+
+/* True if the values are possible: they may come from a compromised worker. */
+bool nt_gpu_cards_are_sound(const struct nt_gpu_cards *cards);
+/* False: not known. */
+bool nt_gpu_card_get(const struct nt_gpu_card *card, enum nt_gpu_card_value value,
+		     uint64_t *ret_value);
+
+#endif

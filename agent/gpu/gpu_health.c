@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/gpu/gpu_health.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/system/log.h"
+
+/* From the worker; flat. */
+struct answer {
+	int32_t result; /* of nt_nvml_open() */
+	char error[NT_NVML_ERROR];
+	struct nt_gpu_cards cards;
+};
+
+_Static_assert(sizeof(struct answer) <= NT_WORKER_BYTES, "one message");
+
+struct nt_gpu_health {
+	struct nt_workers *workers;
+	const char *library;
+	struct nt_worker *worker;
+	uint64_t asked_ns; /* when the awaited answer was requested; 0: none is awaited */
+	uint64_t rests_until_ns;
+	int result; /* of the last attempt */
+	bool is_said; /* the log states that result */
+	bool has_cards;
+	struct answer answer;
+	struct nt_gpu_health_stats stats;
+};
+
+/* ---- the worker ----------------------------------------------------------------------------- */
+
+/* The request is the library's path. It stays open, as XIDs come to those who listen. */
+static void serve(int socket, const uint8_t *request, size_t len, int fd)
+{
+	static struct nt_nvml *nvml;
+	static struct answer answer;
+
+	(void)fd;
+	if (!len || request[len - 1])
+		return;
+	if (!nvml)
+		answer.result = nt_nvml_open((const char *)request, answer.error, &nvml);
+	if (nvml)
+		nt_nvml_read(nvml, &answer.cards);
+	nt_worker_answer(socket, &answer, sizeof(answer), -1);
+}
+
+/* ---- the agent ------------------------------------------------------------------------------ */
+
+int nt_gpu_health_new(struct nt_workers *workers, const char *library,
+		      struct nt_gpu_health **ret_health)
+{
+	struct nt_gpu_health *health = calloc(1, sizeof(*health));
+
+	if (!health)
+		return -ENOMEM;
+	health->workers = workers;
+	health->library = library;
+	*ret_health = health;
+	return 0;
+}
+
+void nt_gpu_health_free(struct nt_gpu_health *health)
+{
+	if (!health)
+		return;
+	nt_worker_kill(health->workers, health->worker);
+	free(health);
+}
+
+const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *health)
+{
+	return health->has_cards ? &health->answer.cards : NULL;
+}
+
+const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health)
+{
+	return &health->stats;
+}
+
+/* One line for each change, not for each attempt. */
+static void say(struct nt_gpu_health *health, int result)
+{
+	if (health->is_said && health->result == result)
+		return;
+	health->result = result;
+	health->is_said = true;
+	if (result == 0)
+		nt_info("the health of %u GPUs is read through '%s'", health->answer.cards.count,
+			health->library);
+	else if (result == -ENOENT || result == -ENODEV)
+		nt_info("the health of GPUs is not read: %s", health->answer.error);
+	else
+		(void)nt_warn(result, "read the health of GPUs%s%s",
+			      *health->answer.error ? ": " : "", health->answer.error);
+}
+
+static void give_up(struct nt_gpu_health *health, int result, uint64_t now_ns)
+{
+	const bool is_absent = result == -ENOENT || result == -ENODEV;
+
+	nt_worker_kill(health->workers, health->worker);
+	health->worker = NULL;
+	health->asked_ns = 0;
+	health->has_cards = false;
+	health->rests_until_ns =
+		now_ns + (is_absent ? NT_GPU_HEALTH_LATE_NS : NT_GPU_HEALTH_REST_NS);
+	health->stats.failures += !is_absent && result != -ETIMEDOUT;
+	health->stats.stalls += result == -ETIMEDOUT;
+	say(health, result);
+}
+
+static void take(struct nt_gpu_health *health, uint64_t now_ns)
+{
+	struct answer *answer = &health->answer;
+	int fd = -1;
+	ssize_t n = nt_worker_take(health->worker, answer, sizeof(*answer), &fd);
+
+	if (fd >= 0)
+		nt_closep(&fd); /* none was asked for */
+	if (n == -EAGAIN) {
+		if (now_ns - health->asked_ns < NT_GPU_HEALTH_STALL_NS)
+			return;
+		*answer->error = '\0';
+		give_up(health, -ETIMEDOUT, now_ns);
+		return;
+	}
+	if (n != sizeof(*answer) || !memchr(answer->error, '\0', sizeof(answer->error)) ||
+	    answer->result > 0 || !nt_gpu_cards_are_sound(&answer->cards)) {
+		*answer->error = '\0';
+		give_up(health, n < 0 ? (int)n : -EBADMSG, now_ns);
+		return;
+	}
+	if (answer->result < 0) {
+		give_up(health, answer->result, now_ns);
+		return;
+	}
+	health->asked_ns = 0;
+	health->has_cards = true;
+	health->stats.reads++;
+	say(health, 0);
+}
+
+static void ask(struct nt_gpu_health *health, uint64_t now_ns)
+{
+	int r = 0;
+
+	if (!health->worker)
+		r = nt_worker_start(health->workers, serve, &health->worker);
+	if (r == 0)
+		r = nt_worker_send(health->worker, health->library, strlen(health->library) + 1,
+				   -1);
+	if (r < 0) {
+		*health->answer.error = '\0';
+		give_up(health, r, now_ns);
+		return;
+	}
+	health->asked_ns = now_ns;
+}
+
+void nt_gpu_health_tick(struct nt_gpu_health *health, uint64_t now_ns)
+{
+	if (health->asked_ns)
+		take(health, now_ns);
+	if (!health->asked_ns && now_ns >= health->rests_until_ns)
+		ask(health, now_ns);
+}

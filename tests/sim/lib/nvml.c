@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The stand-in for libnvidia-ml.so.1. It is told what to answer by the file that SIM_NVML names, read
+ * at each call, so that a test can change it: lines of three words.
+ *
+ *   init RESULT 0          what nvmlInit_v2() returns
+ *   hang SECONDS 0         every call of nvmlDeviceGetTemperature() takes so long
+ *   crash 0 0              and this one never returns
+ *   NUMBER NAME VALUE      a value of a GPU; "result": of all its calls. Without a line a value is
+ *                          not supported.
+ *   xid NUMBER XID         an event of that GPU, reported once
+ */
+#include "tests/sim/lib/nvml.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	SUCCESS = 0,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	TIMEOUT = 10,
+	CARDS = 64,
+	WORD = 32,
+	LINE = 128,
+	EVENT_XID = 8,
+};
+
+static struct nvmlDevice_st cards[CARDS];
+static unsigned int xids_reported;
+
+/* The next word of a line, which ends at a blank; NULL: there is none. */
+static char *cut(char **line)
+{
+	char *word = strsep(line, " \n");
+
+	return word && *word ? word : NULL;
+}
+
+static unsigned long long number_of(const char *word)
+{
+	unsigned long long number = 0;
+
+	while (*word >= '0' && *word <= '9')
+		number = 10 * number + (unsigned long long)(*word++ - '0');
+	return number;
+}
+
+/* Finds the line with these first words. skip: so many others before it. */
+static bool find(const char *first, const char *second, unsigned int skip,
+		 unsigned long long *ret_second, unsigned long long *ret_value)
+{
+	const char *path = getenv("SIM_NVML");
+	FILE *file = path ? fopen(path, "re") : NULL;
+	char text[LINE];
+	bool found = false;
+
+	while (file && !found && fgets(text, sizeof(text), file)) {
+		char *line = text, *words[] = {cut(&line), cut(&line), cut(&line)};
+
+		if (!words[2] || strcmp(words[0], first) != 0 ||
+		    (second && strcmp(words[1], second) != 0) || skip--)
+			continue;
+		found = true;
+		*ret_value = number_of(words[2]);
+		if (ret_second)
+			*ret_second = number_of(words[1]);
+	}
+	if (file)
+		(void)fclose(file);
+	return found;
+}
+
+static int get(const struct nvmlDevice_st *card, const char *name, unsigned long long *ret_value)
+{
+	char number[WORD];
+	unsigned long long value = 0;
+
+	(void)snprintf(number, sizeof(number), "%u", card->number);
+	if (find(number, "result", 0, NULL, &value))
+		return (int)value;
+	return find(number, name, 0, NULL, ret_value) ? SUCCESS : NOT_SUPPORTED;
+}
+
+static int get_int(const struct nvmlDevice_st *card, const char *name, unsigned int *ret_value)
+{
+	unsigned long long value = 0;
+	const int r = get(card, name, &value);
+
+	if (r == SUCCESS)
+		*ret_value = (unsigned int)value;
+	return r;
+}
+
+int nvmlInit_v2(void)
+{
+	unsigned long long ignored, result;
+
+	for (unsigned int i = 0; i < CARDS; i++)
+		cards[i].number = i;
+	return find("init", NULL, 0, &result, &ignored) ? (int)result : SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+	return SUCCESS;
+}
+
+const char *nvmlErrorString(int result)
+{
+	return result == 9 ? "Driver Not Loaded" : "Unknown Error";
+}
+
+int nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	char number[WORD];
+	unsigned long long value;
+
+	for (*count = 0; *count < CARDS; ++*count) {
+		(void)snprintf(number, sizeof(number), "%u", *count);
+		if (!find(number, NULL, 0, NULL, &value))
+			break;
+	}
+	return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, struct nvmlDevice_st **device)
+{
+	*device = index < CARDS ? &cards[index] : NULL;
+	return index < CARDS ? SUCCESS : NOT_FOUND;
+}
+
+int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len)
+{
+	(void)snprintf(uuid, len, "GPU-%08x-0000-0000-0000-000000000000", device->number);
+	return SUCCESS;
+}
+
+int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz)
+{
+	return get_int(device, type == 2 ? "memory-clock" : "clock", mhz);
+}
+
+int nvmlDeviceGetMaxClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz)
+{
+	return type == 1 ? get_int(device, "most-clock", mhz) : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetTemperature(struct nvmlDevice_st *device, int sensor, unsigned int *celsius)
+{
+	unsigned long long ignored, seconds;
+
+	(void)sensor;
+	if (find("hang", NULL, 0, &seconds, &ignored))
+		(void)sleep((unsigned int)seconds);
+	if (find("crash", NULL, 0, NULL, &ignored))
+		(void)raise(SIGKILL);
+	return get_int(device, "temperature", celsius);
+}
+
+int nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *mw)
+{
+	return get_int(device, "power", mw);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(struct nvmlDevice_st *device, unsigned int *mw)
+{
+	return get_int(device, "power-limit", mw);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvmlDevice_st *device,
+					      unsigned long long *reasons)
+{
+	return get(device, "reasons", reasons);
+}
+
+int nvmlDeviceGetMemoryInfo(struct nvmlDevice_st *device, unsigned long long *memory)
+{
+	const int r = get(device, "memory-total", &memory[0]);
+
+	return r == SUCCESS ? get(device, "memory-used", &memory[2]) : r;
+}
+
+int nvmlDeviceGetViolationStatus(struct nvmlDevice_st *device, int policy,
+				 unsigned long long *violation)
+{
+	return get(device, policy == 0 ? "power-capped" : "thermal", &violation[1]);
+}
+
+int nvmlDeviceGetTotalEccErrors(struct nvmlDevice_st *device, int type, int counter,
+				unsigned long long *errors)
+{
+	(void)counter;
+	return get(device, type ? "uncorrected" : "corrected", errors);
+}
+
+int nvmlDeviceGetRemappedRows(struct nvmlDevice_st *device, unsigned int *correctable,
+			      unsigned int *uncorrectable, unsigned int *pending,
+			      unsigned int *failed)
+{
+	*uncorrectable = *pending = *failed = 0;
+	return get_int(device, "remapped", correctable);
+}
+
+int nvmlDeviceGetPcieReplayCounter(struct nvmlDevice_st *device, unsigned int *replays)
+{
+	return get_int(device, "replays", replays);
+}
+
+int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int link, int counter,
+				    unsigned long long *errors)
+{
+	return link < 2 && counter == 0 ? get(device, "link-errors", errors) : NOT_SUPPORTED;
+}
+
+int nvmlEventSetCreate(void **set)
+{
+	*set = cards;
+	return SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(struct nvmlDevice_st *device, unsigned long long types, void *set)
+{
+	(void)device, (void)types, (void)set;
+	return SUCCESS;
+}
+
+int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms)
+{
+	unsigned long long number;
+
+	(void)set, (void)ms;
+	if (!find("xid", NULL, xids_reported, &number, &event->data))
+		return TIMEOUT;
+	xids_reported++;
+	event->device = &cards[number % CARDS];
+	event->type = EVENT_XID;
+	return SUCCESS;
+}
+
+int nvmlEventSetFree(void *set)
+{
+	(void)set;
+	return SUCCESS;
+}

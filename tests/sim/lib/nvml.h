@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The functions of libnvidia-ml.so.1 that the stand-in has, with NVIDIA's ABI. */
+#ifndef TESTS_SIM_LIB_NVML_H
+#define TESTS_SIM_LIB_NVML_H
+
+struct nvmlDevice_st {
+	unsigned int number;
+};
+
+/* nvmlEventData_t */
+struct nvml_event {
+	struct nvmlDevice_st *device;
+	unsigned long long type, data;
+	unsigned int gpu_instance, compute_instance;
+};
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int result);
+int nvmlDeviceGetCount_v2(unsigned int *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, struct nvmlDevice_st **device);
+int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len);
+int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
+int nvmlDeviceGetMaxClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
+int nvmlDeviceGetTemperature(struct nvmlDevice_st *device, int sensor, unsigned int *celsius);
+int nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *mw);
+int nvmlDeviceGetEnforcedPowerLimit(struct nvmlDevice_st *device, unsigned int *mw);
+int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvmlDevice_st *device,
+					      unsigned long long *reasons);
+int nvmlDeviceGetMemoryInfo(struct nvmlDevice_st *device, unsigned long long *memory);
+int nvmlDeviceGetViolationStatus(struct nvmlDevice_st *device, int policy,
+				 unsigned long long *violation);
+int nvmlDeviceGetTotalEccErrors(struct nvmlDevice_st *device, int type, int counter,
+				unsigned long long *errors);
+int nvmlDeviceGetRemappedRows(struct nvmlDevice_st *device, unsigned int *correctable,
+			      unsigned int *uncorrectable, unsigned int *pending,
+			      unsigned int *failed);
+int nvmlDeviceGetPcieReplayCounter(struct nvmlDevice_st *device, unsigned int *replays);
+int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int link, int counter,
+				    unsigned long long *errors);
+int nvmlEventSetCreate(void **set);
+int nvmlDeviceRegisterEvents(struct nvmlDevice_st *device, unsigned long long types, void *set);
+int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms);
+int nvmlEventSetFree(void *set);
+
+#endif
