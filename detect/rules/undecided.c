@@ -21,29 +21,54 @@ static bool is_said(const struct nt_detect *detect, bool or_pending)
 	return false;
 }
 
-/* The share of its last windows, at most NT_MARKED_WINDOWS, in which it was far behind its peers. */
-static double marked_share(const struct nt_detect_rank *rank)
+/*
+ * The share of its last windows in which it was far behind its peers. A recording may have less than
+ * NT_MARKED_WINDOWS, and no more will follow: those that it has are all.
+ */
+static double marked_share(const struct nt_detect_rank *rank, bool at_end)
 {
-	const double counted = 1.0 - pow(1.0 - 1.0 / NT_MARKED_WINDOWS, rank->rounds);
+	const double marked = rank->track[NT_SERIES_OWN].marked;
 
-	return rank->rounds ? fmin(1.0, rank->track[NT_SERIES_OWN].marked / counted) : 0.0;
+	if (!at_end || !rank->rounds)
+		return marked;
+	return fmin(1.0, marked / (1.0 - pow(1.0 - 1.0 / NT_MARKED_WINDOWS, rank->rounds)));
+}
+
+/* The mean of the other ranks of its role: where all have hiccups, one of many has most of them. */
+static double others_share(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			   bool at_end)
+{
+	const struct nt_group *group;
+	double sum = 0.0;
+
+	if (rank->group >= detect->roles.groups)
+		return 0.0;
+	group = &detect->roles.group[rank->group];
+	for (uint32_t i = 0; i < group->members; i++)
+		sum += marked_share(&detect->rank[detect->roles.member[group->first + i]], at_end);
+	return (sum - marked_share(rank, at_end)) / fmax(1.0, group->members - 1.0);
 }
 
 /* The rank that is far behind its peers in the largest share of its last windows, or NULL. */
-static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, double share)
+static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, double share,
+						bool at_end)
 {
+	const uint32_t least = at_end ? NT_MARKED_LEAST : 2 * NT_PAST_WINDOWS;
 	const struct nt_detect_rank *marked = NULL;
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];
 
 		if (rank->track[NT_SERIES_OWN].frame != detect->frames || !rank->known ||
-		    rank->ended || rank->rounds < NT_MARKED_LEAST || marked_share(rank) < share)
+		    rank->ended || rank->rounds < least || marked_share(rank, at_end) < share)
 			continue;
-		if (!marked || marked_share(rank) > marked_share(marked))
+		if (!marked || marked_share(rank, at_end) > marked_share(marked, at_end))
 			marked = rank;
 	}
-	return marked;
+	return marked && marked_share(marked, at_end) >=
+				       NT_FAR_RATE_TIMES * others_share(detect, marked, at_end)
+		       ? marked
+		       : NULL;
 }
 
 static enum nt_evidence_text name_reason(const struct nt_detect *detect,
@@ -57,10 +82,10 @@ static enum nt_evidence_text name_reason(const struct nt_detect *detect,
 	return NT_EVIDENCE_TEXT_WEAK;
 }
 
-static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *rank)
+static int raise_rank(struct nt_detect *detect, const struct nt_detect_rank *rank, bool at_end)
 {
 	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
-	const double share = marked_share(rank);
+	const double share = marked_share(rank, at_end);
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_UNDECIDED,
 		.class = NT_CLASS_UNKNOWN,
@@ -272,11 +297,11 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (detect->step.round_steps <= 0.0)
 		return 0;
 	/* Once noted, a rank or job is noted until it deviates half as much. */
-	rank = find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE);
+	rank = find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE, false);
 	rounds = count_rounds(detect);
 	lost = lost_part(&detect->step, rounds);
 	if (rank)
-		return raise_rank(detect, rank);
+		return raise_rank(detect, rank, false);
 	if (lost >= least)
 		return raise_job(detect, rounds, lost);
 	rank = find_late_host(detect, &lost);
@@ -287,10 +312,10 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 
 int nt_undecided_remark(struct nt_detect *detect)
 {
-	const struct nt_detect_rank *rank = find_marked(detect, NT_FAR_RATE_FAULTY);
+	const struct nt_detect_rank *rank = find_marked(detect, NT_FAR_RATE_FAULTY, true);
 
 	if (detect->incidents.opens || detect->step.said_ns || !rank ||
 	    nt_cusum_cost(&rank->track[NT_SERIES_OWN].rate) < NT_LOST_SHARE)
 		return 0;
-	return raise_rank(detect, rank);
+	return raise_rank(detect, rank, true);
 }
