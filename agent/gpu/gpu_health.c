@@ -22,6 +22,7 @@ struct nt_gpu_health {
 	struct nt_worker *worker;
 	uint64_t asked_ns; /* when the awaited answer was requested; 0: none is awaited */
 	uint64_t rests_until_ns;
+	pid_t killed; /* the last worker that was killed; 0: none */
 	int result; /* of the last attempt */
 	bool is_said; /* the log states that result */
 	bool has_cards;
@@ -101,6 +102,8 @@ static void give_up(struct nt_gpu_health *health, int result, uint64_t now_ns)
 {
 	const bool is_absent = result == -ENOENT || result == -ENODEV;
 
+	if (health->worker)
+		health->killed = nt_worker_pid(health->worker);
 	nt_worker_kill(health->workers, health->worker);
 	health->worker = NULL;
 	health->asked_ns = 0;
@@ -143,10 +146,29 @@ static void take(struct nt_gpu_health *health, uint64_t now_ns)
 	say(health, 0);
 }
 
+/*
+ * A driver that hangs may hold a worker in the kernel, which then does not die. Others of them would
+ * wait there, too, and all workers of the agent share NT_WORKERS_LEFT.
+ */
+static bool is_held_up(const struct nt_gpu_health *health)
+{
+	for (size_t i = 0; i < health->workers->lefts; i++)
+		if (health->workers->left[i] == health->killed)
+			return true;
+	return false;
+}
+
 static void ask(struct nt_gpu_health *health, uint64_t now_ns)
 {
 	int r = 0;
 
+	if (!health->worker) {
+		nt_workers_reap(health->workers);
+		if (is_held_up(health)) {
+			health->rests_until_ns = now_ns + NT_GPU_HEALTH_REST_NS;
+			return;
+		}
+	}
 	if (!health->worker)
 		r = nt_worker_start(health->workers, serve, &health->worker);
 	if (r == 0)
