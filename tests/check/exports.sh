@@ -17,7 +17,6 @@ nt_tracker_gpu	GPU intervals come in by it (GPU time)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
 nt_slots_reap	what nt_slots_run() does, with the time as an argument
-nt_worker_pid	tests kill the worker
 KEPT
 }
 
