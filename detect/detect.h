@@ -40,7 +40,7 @@ int nt_detect_finish(struct nt_detect *detect, const struct nt_finding **ret_fin
 		     size_t *ret_findings) __attribute__((warn_unused_result));
 
 /*
- * After nt_detect_finish() of a recording in which nobody is accused: a note on what deviates, though
+ * After nt_detect_finish() of a recording without a culprit: raises a note on what deviates, though
  * there is too little of it for a verdict. *ret_finding lists it. -ENOMEM.
  */
 int nt_detect_remark(struct nt_detect *detect, const struct nt_finding **ret_finding,

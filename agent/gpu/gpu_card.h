@@ -12,7 +12,7 @@ enum {
 	NT_GPU_CARD_ID = 48, /* bytes of a UUID with its NUL */
 };
 
-/* Those after NT_GPU_CARD_COUNTERS count since the driver was loaded, or since the worker began. */
+/* From NT_GPU_CARD_POWER_CAPPED on they count since the driver was loaded; XIDs since the worker began. */
 enum nt_gpu_card_value {
 	NT_GPU_CARD_CLOCK, /* MHz, of the processors */
 	NT_GPU_CARD_CLOCK_MOST, /* MHz, the highest possible one */
@@ -35,7 +35,6 @@ enum nt_gpu_card_value {
 	NT_GPU_CARD_XIDS, /* errors that the driver reported while the worker ran */
 	NT_GPU_CARD_LAST_XID, /* number of the last one */
 	NT_GPU_CARD_END,
-	NT_GPU_CARD_COUNTERS = NT_GPU_CARD_POWER_CAPPED,
 };
 
 /* nvmlClocksEventReasons of nvml.h. */

@@ -32,7 +32,7 @@ struct nt_gpu_health {
 
 /* ---- the worker ----------------------------------------------------------------------------- */
 
-/* The request is the library's path. It stays open, as XIDs come to those who listen. */
+/* The request is the library's path. It stays open: XIDs are reported to registered processes only. */
 static void serve(int socket, const uint8_t *request, size_t len, int fd)
 {
 	static struct nt_nvml *nvml;

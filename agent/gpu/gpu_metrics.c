@@ -28,7 +28,7 @@ static const struct {
 
 enum {
 	TABLE = sizeof(table) / sizeof(table[0]),
-	OTHERS = 4, /* metrics that are no row */
+	OTHERS = 5, /* metrics that are no row */
 	HELD = NT_GPU_REASON_POWER_CAP | NT_GPU_REASON_HARDWARE | NT_GPU_REASON_THERMAL |
 	       NT_GPU_REASON_HARDWARE_THERMAL | NT_GPU_REASON_POWER_BRAKE,
 };
@@ -89,6 +89,7 @@ size_t nt_gpu_metrics(const struct nt_gpu_cards *cards,
 		return 0;
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards", cards->count};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_lost", cards->lost};
+	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_over_cap", cards->over_cap};
 	if (find_held(cards, &value, &held)) {
 		ret_metric[n++] = (struct nt_metric_value){"gpu_clock_least", value};
 		ret_metric[n++] = (struct nt_metric_value){"gpu_cards_held_down", held};

@@ -153,8 +153,8 @@ static int fail(const struct nt_nvml *nvml, int result, const char *what, char e
 	return result == NVML_DRIVER_NOT_LOADED ? -ENODEV : -EIO;
 }
 
-/* XIDs are reported as events, to those who listen. */
-static void listen_to(struct nt_nvml *nvml)
+/* XIDs are reported as events, for which a process must register. */
+static void register_events(struct nt_nvml *nvml)
 {
 	const struct functions *fn = &nvml->fn;
 
@@ -218,7 +218,7 @@ int nt_nvml_open(const char *path, char error[NT_NVML_ERROR], struct nt_nvml **r
 	r = find_cards(nvml, error);
 	if (r < 0)
 		return r;
-	listen_to(nvml);
+	register_events(nvml);
 	*ret_nvml = nt_take(nvml);
 	return 0;
 }

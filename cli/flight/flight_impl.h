@@ -26,7 +26,7 @@ NT_MUST_CHECK int nt_flight_read_files(struct nt_flight *flight, const char *con
 				       size_t count, struct nt_trace *trace,
 				       struct nt_trace_error *error);
 
-/* ---- read_flight.c, flight_dump.c, flight_group.c: one dump ----------------------------------------------- */
+/* ---- read_flight.c, flight_dump.c, flight_group.c: one dump ------------------------------- */
 
 /* A process group as pg_config lists it. */
 struct nt_flight_listed {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The stand-in for libnvidia-ml.so.1. It is told what to answer by the file that SIM_NVML names, read
- * at each call, so that a test can change it: lines of three words.
+ * The stand-in for libnvidia-ml.so.1. The file in SIM_NVML has its answers. It is read at each call, so
+ * that a test can change it: lines of three words.
  *
  *   init RESULT 0          what nvmlInit_v2() returns
  *   hang SECONDS 0         every call of nvmlDeviceGetTemperature() takes so long

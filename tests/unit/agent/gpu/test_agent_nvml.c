@@ -47,6 +47,14 @@ static void assert_value(const struct nt_gpu_card *card, enum nt_gpu_card_value 
 	assert_int_equal(was, value);
 }
 
+static double metric_of(const struct nt_metric_value *metric, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(metric[i].name, name) == 0)
+			return metric[i].value;
+	return -1.0;
+}
+
 static void what_a_card_has_is_read(void **state)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
@@ -127,7 +135,9 @@ static void cards_over_the_cap_are_counted(void **state)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
 	struct nt_gpu_cards cards;
+	struct nt_metric_value metric[NT_GPU_METRICS];
 	nt_autobuf struct nt_buf text = {0};
+	size_t n;
 
 	(void)state;
 	for (int i = 0; i < NT_GPU_CARDS + 3; i++)
@@ -138,6 +148,8 @@ static void cards_over_the_cap_are_counted(void **state)
 	assert_int_equal(cards.count, NT_GPU_CARDS);
 	assert_int_equal(cards.over_cap, 3);
 	assert_value(&cards.card[NT_GPU_CARDS - 1], NT_GPU_CARD_CLOCK, 1000 + NT_GPU_CARDS - 1);
+	n = nt_gpu_metrics(&cards, metric);
+	assert_true(metric_of(metric, n, "gpu_cards_over_cap") == 3.0);
 }
 
 static void what_keeps_it_from_opening_is_stated(void **state)
@@ -177,14 +189,6 @@ static void values_that_cannot_be_are_not_sound(void **state)
 	assert_true(nt_gpu_cards_are_sound(&cards));
 	cards.count = NT_GPU_CARDS + 1;
 	assert_false(nt_gpu_cards_are_sound(&cards));
-}
-
-static double metric_of(const struct nt_metric_value *metric, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(metric[i].name, name) == 0)
-			return metric[i].value;
-	return -1.0;
 }
 
 static void the_node_has_the_sums_and_the_worst_card(void **state)
@@ -229,6 +233,18 @@ static void tick_until(struct nt_gpu_health *health, uint64_t *now_ns, uint64_t 
 	assert_int_equal(nt_gpu_health_stats(health)->reads, reads);
 }
 
+/* Waits until no killed worker is left: another one is not started before. */
+static void await_deaths(struct nt_workers *workers)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (int i = 0; i < 6000 && workers->lefts; i++) {
+		(void)nanosleep(&pause, NULL);
+		nt_workers_reap(workers);
+	}
+	assert_int_equal(workers->lefts, 0);
+}
+
 static void a_worker_reads_while_the_loop_goes_on(void **state)
 {
 	struct nt_workers workers = {0};
@@ -267,6 +283,7 @@ static void one_that_does_not_answer_is_killed_and_tried_again_later(void **stat
 	tell("0 temperature 40\n");
 	nt_gpu_health_tick(health, now_ns + NT_GPU_HEALTH_REST_NS - 1);
 	assert_int_equal(workers.started, 1);
+	await_deaths(&workers);
 	now_ns += NT_GPU_HEALTH_REST_NS;
 	tick_until(health, &now_ns, 1);
 	assert_int_equal(workers.started, 2);
@@ -293,6 +310,7 @@ static void one_that_crashes_takes_nothing_along(void **state)
 	/* What was read is of no use now. */
 	assert_null(nt_gpu_health_cards(health));
 	tell("0 temperature 41\n");
+	await_deaths(&workers);
 	now_ns += NT_GPU_HEALTH_REST_NS;
 	tick_until(health, &now_ns, nt_gpu_health_stats(health)->reads + 1);
 	assert_value(&nt_gpu_health_cards(health)->card[0], NT_GPU_CARD_TEMPERATURE, 41);
@@ -317,6 +335,7 @@ static void without_a_library_it_is_rarely_tried(void **state)
 	now_ns += NT_GPU_HEALTH_LATE_NS - NT_SECOND;
 	nt_gpu_health_tick(health, now_ns);
 	assert_int_equal(workers.started, 1);
+	await_deaths(&workers);
 	nt_gpu_health_tick(health, now_ns + NT_SECOND);
 	assert_int_equal(workers.started, 2);
 }
