@@ -10,8 +10,8 @@ enum {
 	/* First read of a search behind damage; each further read doubles it. */
 	LEAST_WINDOW_BYTES = 1 << 10,
 	/*
-	 * The search is given up after CRCs over so many times the segment's size. Only a forged
-	 * file, with the header of a large frame at every few bytes, gets here.
+	 * The search is given up after CRCs over so many times the segment's size, until the segment
+	 * grows. Only a forged file, with the header of a large frame at every few bytes, gets here.
 	 */
 	EFFORT_TIMES = 8,
 	LOOKS = 3, /* reads of damaged bytes: two before the search, one after */
@@ -163,9 +163,13 @@ static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, ui
 	ret_item->found = NT_SPOOL_DAMAGED;
 	while (r == 0) {
 		r = fill_window(scan, pos, NT_SPOOL_FRAME_BYTES, &size);
-		if (r < 0 || size < NT_SPOOL_FRAME_BYTES ||
-		    scan->effort > file_bytes * EFFORT_TIMES)
+		if (r < 0 || scan->effort > file_bytes * EFFORT_TIMES)
 			return r;
+		if (size < NT_SPOOL_FRAME_BYTES) {
+			scan->effort =
+				0; /* a later look has its own, unless this one was given up */
+			return 0;
+		}
 		at = nt_spool_find_magic(window_at(scan, pos), 0, size);
 		pos += at;
 		if (at == size)
@@ -256,10 +260,8 @@ int nt_spool_scan_next(struct nt_spool_scan *scan, struct nt_spool_item *ret_ite
 	}
 	if (r < 0)
 		return r;
-	if (!is_whole(ret_item)) {
-		scan->effort = 0; /* a later look has its own */
+	if (!is_whole(ret_item))
 		return 0;
-	}
 	scan->log = ret_item->log;
 	scan->log_is_known = true;
 	if (ret_item->found == NT_SPOOL_SEAL) {
