@@ -136,6 +136,7 @@ static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 	nt_code_u64(codec, &rank->window_ns);
 	for (int i = 0; i < NT_STEP_METRIC_END; i++)
 		nt_code_u64(codec, &rank->sum[i]);
+	nt_code_u8(codec, &rank->unit_rounds, UINT8_MAX);
 	nt_code_bool(codec, &rank->has_metric_mean);
 	if (rank->has_metric_mean)
 		nt_code_reals(codec, rank->metric_mean, NT_STEP_METRIC_END);

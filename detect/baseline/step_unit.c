@@ -95,6 +95,23 @@ static void forget(struct nt_detect *detect, struct nt_group *group)
 	history->begin_ns = begin_ns;
 }
 
+/*
+ * Whether the rank's step is of another unit than the group's. At tier T3 calls are counted when the
+ * host makes them, and time when the device is done: in a window of a host that runs ahead both may
+ * differ by the same factor, so that the difference must last.
+ */
+static bool has_another(struct nt_detect_rank *rank, double calls, double step)
+{
+	if (!is_another(rank->step_metric[NT_STEP_METRIC_CALLS],
+			rank->step_metric[NT_STEP_METRIC_STEP], calls, step)) {
+		rank->unit_rounds = 0;
+		return false;
+	}
+	rank->unit_rounds += rank->unit_rounds < UINT8_MAX;
+	return rank->tier != NT_FRAME_T3 || !rank->has_metric_mean ||
+	       rank->unit_rounds >= NT_STEP_UNIT_ROUNDS;
+}
+
 /* Scales to the common unit; returns whether any rank had another one. */
 static bool scale(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 		  double calls, double step)
@@ -103,13 +120,13 @@ static bool scale(struct nt_detect *detect, const struct nt_step_metrics *step_m
 	bool scaled = false;
 
 	for (uint32_t i = 0; i < step_metrics->n; i++) {
-		const double mine = column[NT_STEP_METRIC_STEP][i];
-		double *step_metric = detect->rank[step_metrics->index[i]].step_metric;
+		struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
+		const double mine = rank->step_metric[NT_STEP_METRIC_STEP];
 
-		if (!is_another(column[NT_STEP_METRIC_CALLS][i], mine, calls, step))
+		if (!has_another(rank, calls, step))
 			continue;
 		for (int j = 0; j < NT_STEP_METRIC_END; j++)
-			column[j][i] = step_metric[j] *= step / mine;
+			column[j][i] = rank->step_metric[j] *= step / mine;
 		scaled = true;
 	}
 	return scaled;

@@ -112,6 +112,7 @@ struct nt_detect_rank {
 	bool no_host; /* of that round: host work is not observable */
 	bool in_incident;
 	bool has_metric_mean;
+	uint8_t unit_rounds; /* in a row in which its step had another unit than its group's */
 	uint64_t round_frame; /* last judged in */
 	uint64_t rounds; /* judged so far */
 	double step_metric[NT_STEP_METRIC_END]; /* of the last round */

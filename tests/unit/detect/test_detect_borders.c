@@ -60,6 +60,52 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 	sim_free(&sim);
 }
 
+/* Calls and time of a window differ alike where a host runs ahead of its device, for a round or two. */
+static void a_unit_at_tier_t3_is_another_if_it_lasts(void **state)
+{
+	static const struct {
+		uint8_t tier;
+		bool has_mean;
+		bool differs[5], scaled[5];
+	} row[] = {
+		{NT_FRAME_T3, true, {1, 1, 1, 1, 0}, {0, 0, 1, 1, 0}},
+		{NT_FRAME_T3, true, {1, 1, 0, 1, 1}, {0, 0, 0, 0, 0}},
+		{NT_FRAME_T3, false, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
+		{NT_FRAME_T2, true, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
+	};
+	static const uint32_t index[] = {0, 1, 2};
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 3, 403);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct nt_detect *detect = sim_detect();
+		struct nt_group group = {0};
+
+		sim_pass(&sim, detect, 2);
+		for (int round = 0; round < 5; round++) {
+			const bool differs = row[i].differs[round];
+
+			for (uint32_t j = 0; j < 3; j++) {
+				struct nt_detect_rank *rank = &detect->rank[j];
+
+				rank->tier = row[i].tier;
+				rank->has_metric_mean = row[i].has_mean;
+				rank->step_metric[NT_STEP_METRIC_CALLS] =
+					differs && j == 2 ? 20.0 : 10.0;
+				rank->step_metric[NT_STEP_METRIC_STEP] =
+					differs && j == 2 ? 200.0 : 100.0;
+				rank->step_metric[NT_STEP_METRIC_OWN] = 50.0;
+			}
+			(void)align(detect, &group, index, 3);
+			assert_true(detect->rank[2].step_metric[NT_STEP_METRIC_OWN] ==
+				    (row[i].scaled[round] ? 25.0 : 50.0));
+		}
+		nt_detect_free(detect);
+	}
+	sim_free(&sim);
+}
+
 /* More than half of those that have a mean must have left it. */
 static void means_are_reset_where_most_have_another_unit(void **state)
 {
@@ -354,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_another_where_calls_and_time_differ_alike),
+		cmocka_unit_test(a_unit_at_tier_t3_is_another_if_it_lasts),
 		cmocka_unit_test(means_are_reset_where_most_have_another_unit),
 		cmocka_unit_test(a_z_is_how_many_widths_a_value_is_away),
 		cmocka_unit_test(limits_count_whatever_was_before),
