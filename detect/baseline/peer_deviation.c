@@ -349,8 +349,9 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 /*
  * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence,
  * another batch. It is the growth on which they agreed last, or the least since, if that is more by
- * a width. A rank that becomes faster alone makes no other slow. Unknown while a rank has no past;
- * ranks of a role that jumped have a fault in common.
+ * a width. A rank that becomes faster alone makes no other slow. An incomplete past will do, as a
+ * fault may have kept it short; unknown while a rank has none. Ranks of a role that jumped have a
+ * fault in common.
  */
 static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
@@ -365,11 +366,17 @@ static double find_shared(const struct nt_contest *c, const struct nt_step_metri
 	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
 		const struct nt_past *past = &rank->track[c->series].past;
+		struct nt_past so_far;
 		double growth;
 
 		if (!nt_contest_holds(c, rank))
 			continue;
-		if (!past->ready || rank->track[c->series].tier != c->tier)
+		if (!past->ready &&
+		    nt_past_so_far(past, nt_detect_rank_lesson(detect, rank, c->series), &so_far))
+			past = &so_far;
+		else if (!past->ready)
+			return NAN;
+		if (rank->track[c->series].tier != c->tier)
 			return NAN;
 		growth = (c->value[n++] - past->value_centre) /
 			 nt_peer_deviation_base(&detect->rules, past->value_centre, c->step);

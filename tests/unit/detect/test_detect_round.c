@@ -356,6 +356,35 @@ static void of_two_ranks_the_slower_must_stay_the_slower(void **state)
 	end_job(&job);
 }
 
+static void expect_no_culprit(const struct nt_detect *detect, uint32_t rank)
+{
+	for (size_t i = 0; sim_firing(detect, i); i++)
+		for (size_t j = 0; j < sim_firing(detect, i)->culprits; j++)
+			assert_int_not_equal(sim_firing(detect, i)->culprit[j].rank, rank);
+}
+
+/* The slow one of two has a short past, and then both have a third more work. */
+static void what_two_ranks_share_is_known_with_an_incomplete_past(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin_job(&job, 2);
+	sim_pass(&job.sim, job.detect, 4);
+	job.sim.rank[0].device = 130.0 * SIM_MS;
+	sim_pass(&job.sim, job.detect, 24);
+	assert_int_equal(sim_firing(job.detect, 0)->culprit[0].rank, 0);
+	job.sim.rank[0].device = 165.0 * SIM_MS;
+	job.sim.rank[1].device = 95.0 * SIM_MS;
+	sim_pass(&job.sim, job.detect, 3);
+	job.sim.rank[0].device = 95.0 * SIM_MS;
+	for (uint32_t i = 0; i < 40; i++) {
+		sim_pass(&job.sim, job.detect, 1);
+		expect_no_culprit(job.detect, 1);
+	}
+	end_job(&job);
+}
+
 /* ---- evidence ------------------------------------------------------------------------------------ */
 
 static void means_are_learned_while_nothing_is_suspicious_and_evidence_then(void **state)
@@ -444,6 +473,7 @@ int main(void)
 		cmocka_unit_test(a_rank_alone_is_held_against_its_own_past),
 		cmocka_unit_test(two_populations_are_held_against_their_own_pasts),
 		cmocka_unit_test(of_two_ranks_the_slower_must_stay_the_slower),
+		cmocka_unit_test(what_two_ranks_share_is_known_with_an_incomplete_past),
 		cmocka_unit_test(means_are_learned_while_nothing_is_suspicious_and_evidence_then),
 		cmocka_unit_test(own_work_that_is_not_observed_is_in_no_mean),
 		cmocka_unit_test(who_is_seen_in_another_way_is_no_measure_of_hosts),
