@@ -166,8 +166,8 @@ static int search(struct nt_spool_scan *scan, struct nt_spool_item *ret_item, ui
 		if (r < 0 || scan->effort > file_bytes * EFFORT_TIMES)
 			return r;
 		if (size < NT_SPOOL_FRAME_BYTES) {
-			scan->effort =
-				0; /* a later look has its own, unless this one was given up */
+			/* Not given up: a later look has its own. */
+			scan->effort = 0;
 			return 0;
 		}
 		at = nt_spool_find_magic(window_at(scan, pos), 0, size);
