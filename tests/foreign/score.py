@@ -57,8 +57,15 @@ def one(seed, args):
         "wrong": result.wrong, "notes": result.notes, "noted": result.noted, "undecided": result.undecided, "said": result.said, "cost": truth.cost,
         "right": judge.class_is_right(truth, result.classes) if result.found else None,
         "delay": result.delay, "since": result.since, "slowdown": result.slowdown,
-        "wide": truth.job.job_wide is not None, "uneven": truth.job.stage_work[-1] > 1, "seconds": (played, time.time() - begin),
+        "begin": begin_of(truth.fault), "wide": truth.job.job_wide is not None, "uneven": truth.job.stage_work[-1] > 1, "seconds": (played, time.time() - begin),
     }
+
+
+def begin_of(fault):
+    """How it begins: a ramp costs nothing at first, and what comes and goes may not come for some steps."""
+    if not fault:
+        return None
+    return "ramp" if fault.shape == "ramp" else "intermittent" if fault.hits else "sudden"
 
 
 def needless(row):
@@ -119,6 +126,10 @@ def report(rows, args):
     print(f"needless notes    {sum(needless(r) for r in rows)} in {sum(needless(r) > 0 for r in rows)} runs")
     print(f"steps to verdict  median {median([r['delay'] for r in found], '{:.0f}')}, "
           f"90 % within {ninth_of_ten([r['delay'] for r in found])}, error of since {median([abs(r['since']) for r in found], '{:.0f}')}")
+    for begin in ("sudden", "intermittent", "ramp"):
+        delays = [r["delay"] for r in found if r["begin"] == begin]
+        if delays:
+            print(f"  {begin:14s}  median {median(delays, '{:.0f}')}, 90 % within {ninth_of_ten(delays)} ({len(delays)})")
     error = [abs(r["slowdown"] / (1 + r["cost"]) - 1) * 100 for r in found if r["slowdown"]]
     print(f"slowdown          median error {median(error)} %")
     for kind in sorted({row["kind"] for row in visible}):

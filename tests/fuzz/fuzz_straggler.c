@@ -16,4 +16,4 @@ static int run(const uint8_t *data, size_t size)
 	return fuzz_trace(read_table, data, size, "");
 }
 
-FUZZ_TARGET(run, .peak = {1 << 20, 256}, .total = {2 << 20, 160}, .steps = {40000, 200})
+FUZZ_TARGET(run, .peak = {1 << 20, 256}, .total = {2 << 20, 224}, .steps = {40000, 200})
