@@ -21,11 +21,12 @@ struct nt_kineto_interval {
 	uint16_t group; /* from 1; 0: unknown */
 	bool stated; /* the trace has its number; else it is the order on this rank */
 	bool ends_step; /* of a collective, if the trace has no steps */
+	uint16_t stated_size; /* ranks of the group, of a collective; 0: not stated, or more */
 	uint64_t number; /* in its group, from 1; 0 until assigned */
 	uint64_t bytes;
 	uint64_t called_ns, launched_ns; /* of the call that launched the kernel; 0: not recorded */
 	uint32_t correlation; /* of the kernel with that call; 0: none */
-	uint32_t kind; /* hash of the kernel's name; not of collectives */
+	uint32_t kind; /* hash of the kernel's name; of a collective, its stream */
 	char name[40]; /* of a collective: "AllReduce" */
 };
 
@@ -166,6 +167,12 @@ NT_MUST_CHECK int nt_kineto_spread_late(const struct nt_kineto_rank *rank, uint6
 /* The time in [from, to) covered by disjoint, ascending intervals. */
 uint64_t nt_kineto_covered_ns(const struct nt_kineto_interval *interval, size_t count,
 			      uint64_t from, uint64_t to);
+
+/*
+ * For traces that state the sizes of groups, but not their names: finds the members by the times at
+ * which calls end. Nothing is changed where that is ambiguous. world 0: unknown. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_derive_groups(struct nt_kineto_ranks *in, uint32_t world);
 
 /*
  * For traces without groups. If all ranks make the same calls, and none sends to a single rank, all

@@ -49,6 +49,12 @@ static void order_by_start(const struct nt_kineto_ranks *in)
 			      by_address);
 }
 
+/* A call of fewer ranks than there are is one of several groups'. */
+static bool is_of_some(const struct nt_kineto_ranks *in, const struct nt_kineto_interval *call)
+{
+	return call->stated_size && call->stated_size < in->ranks;
+}
+
 /* Whether all ranks make the same calls, as far as they go, and none is point-to-point. */
 static bool is_one_sequence(const struct nt_kineto_ranks *in)
 {
@@ -61,8 +67,9 @@ static bool is_one_sequence(const struct nt_kineto_ranks *in)
 	for (size_t c = 0; c < most->comms; c++) {
 		const uint8_t op = (uint8_t)nt_collective_op(most->comm[c]->name, &uneven);
 
-		if (nt_frame_builder_kind(op) != NT_FRAME_SYNCHRONISING &&
-		    nt_frame_builder_kind(op) != NT_FRAME_ROOTED)
+		if ((nt_frame_builder_kind(op) != NT_FRAME_SYNCHRONISING &&
+		     nt_frame_builder_kind(op) != NT_FRAME_ROOTED) ||
+		    is_of_some(in, most->comm[c]))
 			return false;
 		for (size_t i = 0; i < in->ranks; i++)
 			if (c < in->rank[i].comms &&

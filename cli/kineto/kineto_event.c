@@ -14,11 +14,17 @@
 
 /* Those of nt_kineto_read_call() too. */
 static const struct nt_json_pick event_args[] = {
-	{"correlation"},     {"Process Group Name"},
-	{"Collective name"}, {"Seq"},
-	{"Group size"},      {"Process Group Ranks"},
-	{"In msg nelems"},   {"Out msg nelems"},
-	{"dtype"},           {NULL},
+	{"correlation"},
+	{"Process Group Name"},
+	{"Collective name"},
+	{"Seq"},
+	{"Group size"},
+	{"Process Group Ranks"},
+	{"In msg nelems"},
+	{"Out msg nelems"},
+	{"dtype"},
+	{"stream"},
+	{NULL},
 };
 
 const struct nt_json_pick nt_kineto_event[] = {
@@ -141,6 +147,15 @@ static uint32_t correlation_of(const struct nt_json_value *event)
 	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
+/* 0: not recorded, which is the device's default stream, too. */
+static uint32_t stream_of(const struct nt_json_value *event)
+{
+	const int64_t value = nt_json_value_integer(
+		nt_json_value_get(nt_json_value_get(event, "args"), "stream"));
+
+	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
 int nt_kineto_read_event(struct nt_kineto_rank *out, const struct nt_json_value *event,
 			 uint64_t base_ns, struct nt_trace_error *error)
 {
@@ -183,6 +198,7 @@ int nt_kineto_read_event(struct nt_kineto_rank *out, const struct nt_json_value 
 		interval.correlation = correlation_of(event);
 		if (interval.comm) {
 			nt_kineto_collective_name(name, interval.name, sizeof(interval.name));
+			interval.kind = stream_of(event);
 			r = nt_kineto_read_call(out, nt_json_value_get(event, "args"), &interval,
 						error);
 			if (r < 0)

@@ -148,19 +148,50 @@ static int check_call(const struct nt_kineto_rank *rank, const struct nt_kineto_
 	return 0;
 }
 
+/* What a call says of itself. */
+static int describe_call(const struct nt_json_value *args, struct nt_kineto_interval *kernel,
+			 struct nt_trace_error *ret_error)
+{
+	const char *collective = nt_json_value_text(nt_json_value_get(args, "Collective name"));
+	const struct nt_json_value *seq = nt_json_value_get(args, "Seq");
+	const struct nt_json_value *size = nt_json_value_get(args, "Group size");
+	const struct nt_json_value *elements;
+	const char *elements_name;
+	bool uneven = false;
+
+	kernel->op = (uint8_t)nt_collective_op(collective, &uneven);
+	elements_name = kernel->op == NT_OP_REDUCE_SCATTER ? "Out msg nelems" : "In msg nelems";
+	elements = nt_json_value_get(args, elements_name);
+	if (elements &&
+	    (!nt_json_value_is(elements, NT_JSON_INTEGER) || nt_json_value_integer(elements) < 0))
+		return nt_trace_refuse(ret_error, "%s is not a number of elements from 0",
+				       elements_name);
+	if (__builtin_mul_overflow(
+		    (uint64_t)nt_json_value_integer(elements),
+		    nt_collective_type_bytes(nt_json_value_text(nt_json_value_get(args, "dtype"))),
+		    &kernel->bytes))
+		kernel->bytes = UINT64_MAX;
+	if (nt_json_value_is(seq, NT_JSON_INTEGER) && nt_json_value_integer(seq) > 0)
+		kernel->number = (uint64_t)nt_json_value_integer(seq);
+	kernel->stated = kernel->number > 0;
+	if (nt_json_value_is(size, NT_JSON_INTEGER) && nt_json_value_integer(size) > 0 &&
+	    nt_json_value_integer(size) <= UINT16_MAX)
+		kernel->stated_size = (uint16_t)nt_json_value_integer(size);
+	return 0;
+}
+
 int nt_kineto_read_call(struct nt_kineto_rank *rank, const struct nt_json_value *args,
 			struct nt_kineto_interval *kernel, struct nt_trace_error *ret_error)
 {
 	const char *name = nt_json_value_text(nt_json_value_get(args, "Process Group Name"));
-	const char *collective = nt_json_value_text(nt_json_value_get(args, "Collective name"));
-	const struct nt_json_value *seq = nt_json_value_get(args, "Seq");
 	struct nt_kineto_group *group = NULL;
-	const struct nt_json_value *elements;
-	bool uneven = false;
 	int r;
 
-	if (!name || !collective)
+	if (!nt_json_value_text(nt_json_value_get(args, "Collective name")))
 		return 0;
+	r = describe_call(args, kernel, ret_error);
+	if (r < 0 || !name)
+		return r;
 	r = nt_kineto_find_group(rank, name, &group);
 	if (r < 0)
 		return r;
@@ -172,24 +203,6 @@ int nt_kineto_read_call(struct nt_kineto_rank *rank, const struct nt_json_value 
 	if (r < 0)
 		return r;
 	learn_group(group, args);
-	kernel->op = (uint8_t)nt_collective_op(collective, &uneven);
-	elements = nt_json_value_get(args, kernel->op == NT_OP_REDUCE_SCATTER ? "Out msg nelems"
-									      : "In msg nelems");
-	if (elements &&
-	    (!nt_json_value_is(elements, NT_JSON_INTEGER) || nt_json_value_integer(elements) < 0))
-		return nt_trace_refuse(
-			ret_error,
-			"a call in process group '%.24s': %s is not a number of elements from 0",
-			name,
-			kernel->op == NT_OP_REDUCE_SCATTER ? "Out msg nelems" : "In msg nelems");
-	if (__builtin_mul_overflow(
-		    (uint64_t)nt_json_value_integer(elements),
-		    nt_collective_type_bytes(nt_json_value_text(nt_json_value_get(args, "dtype"))),
-		    &kernel->bytes))
-		kernel->bytes = UINT64_MAX;
-	if (nt_json_value_is(seq, NT_JSON_INTEGER) && nt_json_value_integer(seq) > 0)
-		kernel->number = (uint64_t)nt_json_value_integer(seq);
-	kernel->stated = kernel->number > 0;
 	kernel->group = (uint16_t)(group - rank->group + 1);
 	group->used = true;
 	return 0;

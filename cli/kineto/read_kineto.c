@@ -337,6 +337,15 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 	r = r ?: nt_kineto_find_nodes(in, trace);
 	if (r < 0)
 		return r;
+	if (!nt_kineto_has_groups(in)) {
+		r = nt_kineto_derive_groups(in, trace->world);
+		if (r < 0)
+			return r;
+		if (nt_kineto_has_groups(in))
+			trace->remark =
+				"these traces do not state process groups: they were derived from "
+				"which calls end together";
+	}
 	r = nt_kineto_add_collectives(in, trace);
 	if (r == 0 && !nt_kineto_has_groups(in)) {
 		r = nt_kineto_assume_group(in);
