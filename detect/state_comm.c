@@ -23,6 +23,8 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_real(codec, &network->step_ns);
 	nt_code_real(codec, &network->calls);
 	nt_code_real(codec, &network->cost);
+	nt_code_real(codec, &network->reference);
+	nt_code_u8(codec, &network->compared, NT_NETWORK_COMPARED);
 }
 
 /* Zero: not timed by any member. */

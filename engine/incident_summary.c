@@ -273,7 +273,8 @@ static void put_network(struct writer *writer, const struct nt_wire_incident *in
 
 	put(writer, several ? " transfer " : " transfers ");
 	if (evidence && evidence->peers > 0 && evidence->value > evidence->peers)
-		put(writer, "%.1f times slower than before", evidence->value / evidence->peers);
+		put(writer, "%.1f times slower than %s", evidence->value / evidence->peers,
+		    strcmp(evidence->method, "communicators alike") == 0 ? "others" : "before");
 	else
 		put(writer, "slowly");
 	put_since(writer, incident);

@@ -137,6 +137,8 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_detect
 {
 	double part;
 
+	if (incident->family == NT_FAMILY_NETWORK)
+		return incident->unsure;
 	if (incident->family != NT_FAMILY_SLOW || !incident->blames || since->step_ns <= 0.0)
 		return false;
 	for (uint32_t i = 0; i < incident->blames; i++) {

@@ -88,6 +88,7 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_NO_CULPRIT] = "no verdict: no rank, link or host explains it",
 	[NT_EVIDENCE_TEXT_WHICH_OF_TWO] =
 		"no verdict: of two ranks it is not known which is normal",
+	[NT_EVIDENCE_TEXT_ALIKE] = "communicators alike",
 };
 
 const char *nt_evidence_text(enum nt_evidence_text word)

@@ -94,6 +94,7 @@ enum nt_evidence_text {
 	NT_EVIDENCE_TEXT_WEAK,
 	NT_EVIDENCE_TEXT_NO_CULPRIT,
 	NT_EVIDENCE_TEXT_WHICH_OF_TWO,
+	NT_EVIDENCE_TEXT_ALIKE, /* method: against communicators alike */
 	NT_EVIDENCE_TEXT_END,
 };
 

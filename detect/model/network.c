@@ -4,5 +4,6 @@
 
 double nt_network_usual(const struct nt_network *network)
 {
-	return network->past.value_centre * network->calls;
+	return (network->reference > 0.0 ? network->reference : network->past.value_centre) *
+	       network->calls;
 }

@@ -21,6 +21,13 @@ enum nt_network_method {
 	NT_NETWORK_METHODS,
 };
 
+/* Whether the past was compared with those of communicators alike. */
+enum nt_network_compared {
+	NT_NETWORK_NOT_YET, /* some of these are unknown */
+	NT_NETWORK_UNLIKE, /* there are too few */
+	NT_NETWORK_COMPARED,
+};
+
 struct nt_network {
 	struct nt_cusum level;
 	/*
@@ -36,6 +43,12 @@ struct nt_network {
 	double calls; /* calls per step, if the past is of one call: slow mean */
 	double cost; /* excess of that round, part of the step; 0 while learning */
 	struct nt_lesson lesson; /* of `past` */
+	/*
+	 * Of communicators alike, in the unit of `past`, if this one was much slower from the start;
+	 * 0: its own past is the reference.
+	 */
+	double reference;
+	uint8_t compared; /* enum nt_network_compared */
 };
 
 /* The normal transfer time of a step, ns. */

@@ -176,11 +176,41 @@ static struct slow_network find_slow_network(const struct nt_detect *detect)
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
+/*
+ * What a link that was slow from the start costs a rank on it, which makes its transfers one after
+ * the other. 0: it was not.
+ */
+static double cost_from_start(const struct nt_detect *detect, const struct nt_culprit_link *link)
+{
+	double cost = 0.0;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+		double sum = 0.0;
+
+		if (!nt_detect_link_touches(link, rank->node))
+			continue;
+		for (uint32_t j = 0; j < rank->links; j++) {
+			const struct nt_detect_comm *comm = rank->link[j].comm;
+
+			if (comm->network.reference > 0.0 && nt_network_is_fresh(detect, comm) &&
+			    nt_detect_link_goes_over(detect, comm, link))
+				sum += fmax(0.0, comm->network.cost);
+		}
+		cost = fmax(cost, sum);
+	}
+	return fmin(1.0, cost);
+}
+
 /* The link's cost in this frame; negative: unknown. */
 static double cost_of(const struct nt_detect *detect, const struct nt_culprit_link *link)
 {
-	double cost = nt_matrix_cost(detect, link), step;
+	double cost = cost_from_start(detect, link), step;
 
+	/* The past of the step does not show it. */
+	if (cost > 0.0)
+		return cost;
+	cost = nt_matrix_cost(detect, link);
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_detect_comm *comm = detect->comm[at];
 
@@ -234,7 +264,9 @@ static void add_evidence(struct nt_detect *detect, const struct slow_network *sl
 			NT_EVIDENCE_TEXT_COUNTERS, port.rate, port.usual, port.windows);
 	if (slow_network->comm)
 		add_row(proposal, NT_EVIDENCE_TEXT_TRANSFER, NT_EVIDENCE_TEXT_MS,
-			slow_network->method, slow_network->comm->network.transfer / 1e6,
+			slow_network->comm->network.reference > 0.0 ? NT_EVIDENCE_TEXT_ALIKE
+								    : slow_network->method,
+			slow_network->comm->network.transfer / 1e6,
 			nt_network_usual(&slow_network->comm->network) / 1e6,
 			slow_network->comm->network.level.windows);
 	add_row(proposal, NT_EVIDENCE_TEXT_STEP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_OWN_PAST,
@@ -361,6 +393,7 @@ static int raise(struct nt_detect *detect, const struct slow_network *slow_netwo
 		.comm = nt_detect_link_key(link),
 		.onset_ns = slow_network->onset_ns,
 		.cost = fmax(0.0, cost),
+		.unsure = cost_from_start(detect, link) > 0.0,
 		.tier = slow_network->comm ? slow_network->comm->network.tier : best_tier(detect),
 		.chance = nt_cusum_chance(slow_network->level->sum, &detect->rules, detect->ranks,
 					  1.0),

@@ -17,11 +17,19 @@ static bool is_healthy(const struct nt_detect *detect, const struct nt_detect_co
 		nt_cusum_peer_deviation(&network->level) < NT_DETECT_LINK_HEALTHY);
 }
 
-/* Nodes common to all slow communicators, and the number of slow ones. */
-static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint32_t *ret_slow)
+/* What is known of the communicators that are slow. */
+struct slow_comms {
+	uint32_t comms;
+	bool always; /* one was slow from the start: its past does not show it */
+};
+
+/* Nodes common to all slow communicators. */
+static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node,
+			   struct slow_comms *ret_slow)
 {
 	const struct nt_detect_comm *first = NULL;
-	uint32_t n = 0, slow = 0;
+	struct slow_comms slow = {0};
+	uint32_t n = 0;
 
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_detect_comm *comm = detect->comm[at];
@@ -32,7 +40,8 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 		    comm->network.bytes < NT_DETECT_LINK_BYTES ||
 		    !nt_detect_link_spans(detect, comm))
 			continue;
-		slow++;
+		slow.comms++;
+		slow.always = slow.always || comm->network.reference > 0.0;
 		if (first) {
 			uint32_t kept = 0;
 
@@ -57,13 +66,16 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node, uint3
 	return n;
 }
 
-/* Whether a communicator uses the link without being slow. */
-static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit_link *link)
+/* Whether a communicator uses the link without being slow, now or ever. */
+static bool is_acquitted(const struct nt_detect *detect, const struct slow_comms *slow,
+			 const struct nt_culprit_link *link)
 {
 	for (uint32_t at = 0; at < detect->comm_count; at++) {
 		const struct nt_detect_comm *comm = detect->comm[at];
 
-		if (is_healthy(detect, comm) && nt_detect_link_goes_over(detect, comm, link))
+		if (is_healthy(detect, comm) &&
+		    (!slow->always || comm->network.compared == NT_NETWORK_COMPARED) &&
+		    nt_detect_link_goes_over(detect, comm, link))
 			return true;
 	}
 	return false;
@@ -71,27 +83,29 @@ static bool is_acquitted(const struct nt_detect *detect, const struct nt_culprit
 
 bool nt_detect_link_share(struct nt_detect *detect, struct nt_culprit_link *ret_link)
 {
-	uint32_t *node = detect->scratch.index, slow, n, names = 0;
+	uint32_t *node = detect->scratch.index, n, names = 0;
+	struct slow_comms slow;
 
 	n = share_slow(detect, node, &slow);
-	if (slow < NT_DETECT_LINK_COMMS || !n || n > NT_DETECT_LINK_NODES)
+	if (slow.comms < NT_DETECT_LINK_COMMS || !n || n > NT_DETECT_LINK_NODES)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nt_culprit_link link = {.kind = NT_CULPRIT_NIC, .node = node[i]};
 
-		if (is_acquitted(detect, &link))
+		if (is_acquitted(detect, &slow, &link))
 			continue;
 		*ret_link = link;
 		names++;
 	}
-	if (names)
+	/* A path that was always slow may be a longer one. */
+	if (names || slow.always)
 		return names == 1;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = i + 1; j < n; j++) {
 			const struct nt_culprit_link link = {
 				.kind = NT_CULPRIT_PATH, .node = node[i], .peer = node[j]};
 
-			if (is_acquitted(detect, &link))
+			if (is_acquitted(detect, &slow, &link))
 				continue;
 			*ret_link = link;
 			names++;

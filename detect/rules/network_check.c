@@ -111,7 +111,9 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 		const struct nt_detect_comm *comm = detect->comm[i];
 		int r;
 
-		if (!nt_network_is_slow(detect, comm) || nt_detect_link_explains(detect, comm))
+		/* One that was always slow may have a longer way: only a common NIC is a fault. */
+		if (!nt_network_is_slow(detect, comm) || comm->network.reference > 0.0 ||
+		    nt_detect_link_explains(detect, comm))
 			continue;
 		if (nt_incidents_find(detect, NT_FAMILY_NETWORK, comm->id)) {
 			r = raise(detect, comm, fmax(0.0, comm->network.cost));

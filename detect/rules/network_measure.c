@@ -9,6 +9,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/network_alike.h"
 #include "detect/thresholds/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */
@@ -225,9 +226,28 @@ static double usual_starving(const struct nt_detect *detect, const struct nt_det
 	return n ? nt_stats_median_of(waited, n) : 0.0;
 }
 
-/* Transfers overlap with computation: only the part that lengthens the step counts. */
-static double felt(const struct nt_detect *detect, const struct round *round)
+/* The part of the step in which no member works: transfers beside work lengthen nothing. */
+static double exposed(const struct nt_detect *detect, const struct nt_detect_comm *comm,
+		      const struct round *round)
 {
+	double longest = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank)
+			longest = fmax(longest, rank->step_metric[NT_STEP_METRIC_OWN]);
+	}
+	return (round->step_ns - longest) / fmax(1.0, round->step_ns);
+}
+
+/* Transfers overlap with computation: only the part that lengthens the step counts. */
+static double felt(const struct nt_detect *detect, const struct nt_detect_comm *comm,
+		   const struct round *round)
+{
+	/* The past of a network that was always slow has that step, too. */
+	if (comm->network.reference > 0.0)
+		return exposed(detect, comm, round);
 	if (!detect->step.past.ready)
 		return INFINITY;
 	return (round->step_ns - detect->step.past.value_centre) / fmax(1.0, round->step_ns);
@@ -302,6 +322,10 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		window.start_ns = nt_detect_began_ns(detect, stepped);
 		window.frame = stepped;
 	}
+	if (nt_network_compare(detect, comm)) {
+		window.start_ns = nt_detect_began_ns(detect, network->lesson.frame[0]);
+		window.frame = network->lesson.frame[0];
+	}
 	/*
 	 * Hosts run ahead of their devices: a window ends with a device step and holds calls of
 	 * later steps. The two do not match in one round, but on average.
@@ -317,7 +341,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	window.peer_deviation = growth;
 	window.cost = growth * base / fmax(1.0, round->step_ns);
 	if (by_gpu)
-		window.cost = fmin(window.cost, felt(detect, round));
+		window.cost = fmin(window.cost, felt(detect, comm, round));
 	nt_cusum_add(&network->level, rules, &window);
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);

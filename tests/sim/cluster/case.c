@@ -55,6 +55,8 @@ static const struct cl_case cases[] = {
 	{"checkpoint of one", {"checkpoint 0 60 from 30"}},
 	{"nic x5", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90},
 	{"nic x2", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90},
+	{"nic x5 from the start", {"nic N 5 from 0"}, .needs_nodes = true, .steps = 90},
+	{"nic x2 from the start", {"nic N 2 from 0"}, .needs_nodes = true, .steps = 90},
 	{"path x5", {"path N,M 5 from 30"}, .needs_nodes = true, .steps = 90},
 	{"nic x5, by peer", {"nic N 5 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},
 	{"nic x2, by peer", {"nic N 2 from 30"}, .needs_nodes = true, .steps = 90, .peers = true},

@@ -167,6 +167,10 @@ static struct cl_wanted wanted_from_start(const struct cl_scenario *s, const str
 	if (f->kind == CL_COMPUTE_RANK && wanted.who == THE_RANK && s->spread > small_spread &&
 	    f->factor - 1 <= common_spread)
 		return nothing;
+	/* Only that communicators alike are faster over other links tells it. */
+	if (f->kind == CL_PATH || (f->kind == CL_NIC && !(cl_sight_has_all_work(s) &&
+							  cl_traffic_is_shared(s, f->target))))
+		return nothing;
 	if (f->kind == CL_COMPUTE_HALF && wanted.who == THE_HALF)
 		return halves;
 	if (f->kind == CL_COMPUTE_NODE && wanted.who == THE_NODE) {

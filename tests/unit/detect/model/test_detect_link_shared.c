@@ -216,6 +216,72 @@ static void a_slow_flag_beside_one_slow_communicator_names_no_nic(void **state)
 	net_free(&net);
 }
 
+/* Their past does not show it, but communicators alike are faster. */
+static void the_nic_that_was_always_slow_is_named(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 79);
+	add_square(&net);
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 60);
+	assert_names_nic(&net, 0);
+	/* What it costs in all is not known. */
+	assert_true(sim_firing(net.detect, 0)->gpu_hours < 0.0);
+	/* It is repaired. */
+	net.sim.comm[0].transfer /= 3.0;
+	net.sim.comm[1].transfer /= 3.0;
+	net_pass(&net, 300);
+	assert_int_equal(sim_open(net.detect), 0);
+	net_free(&net);
+}
+
+static void assert_nobody_was_always_slow(const uint32_t pair[][2], uint32_t slow, double times)
+{
+	struct net net;
+
+	net_init(&net, 4, 88);
+	add_pairs(&net, pair, 4);
+	for (uint32_t i = 0; i < slow; i++)
+		net.sim.comm[i].transfer *= times;
+	net_pass(&net, 80);
+	assert_int_equal(sim_open(net.detect), 0);
+	net_free(&net);
+}
+
+/* Ways through a fabric differ, and one communicator alone, or two on the same way, show no NIC. */
+static void ways_that_were_always_longer_name_nobody(void **state)
+{
+	static const uint32_t apart[][2] = {{0, 1}, {2, 3}, {1, 2}, {0, 3}},
+			      same[][2] = {{0, 1}, {0, 1}, {1, 2}, {0, 3}},
+			      shared[][2] = {{0, 1}, {0, 2}, {1, 2}, {2, 3}};
+
+	(void)state;
+	assert_nobody_was_always_slow(apart, 1, 3.0);
+	assert_nobody_was_always_slow(apart, 2, 3.0);
+	assert_nobody_was_always_slow(same, 2, 3.0);
+	assert_nobody_was_always_slow(shared, 2, 1.4);
+}
+
+/* Of other sizes nothing is alike. */
+static void communicators_of_other_sizes_are_not_compared(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 79);
+	add_square(&net);
+	net.sim.comm[2].bytes *= 2.0;
+	net.sim.comm[3].bytes *= 3.0;
+	net.sim.comm[0].transfer *= 3.0;
+	net.sim.comm[1].transfer *= 3.0;
+	net_pass(&net, 80);
+	assert_int_equal(sim_open(net.detect), 0);
+	net_free(&net);
+}
+
 static void communicators_that_share_no_node_are_told_each(void **state)
 {
 	struct net net;
@@ -244,6 +310,9 @@ int main(void)
 		cmocka_unit_test(where_both_ends_are_as_ever_elsewhere_it_is_their_path),
 		cmocka_unit_test(one_slow_communicator_alone_shares_nothing),
 		cmocka_unit_test(a_slow_flag_beside_one_slow_communicator_names_no_nic),
+		cmocka_unit_test(the_nic_that_was_always_slow_is_named),
+		cmocka_unit_test(ways_that_were_always_longer_name_nobody),
+		cmocka_unit_test(communicators_of_other_sizes_are_not_compared),
 		cmocka_unit_test(communicators_that_share_no_node_are_told_each),
 	};
 
