@@ -313,6 +313,8 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	ret_sample->nic_retransmits = agent->nic.retransmits;
 	ret_sample->nic_errors = agent->nic.errors;
 	ret_sample->nic_congestion = agent->nic.congestion;
+	ret_sample->has_gpu =
+		agent->gpu_health && nt_gpu_health_of(agent->gpu_health, pid, &ret_sample->gpu);
 	return 0;
 }
 

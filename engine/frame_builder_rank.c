@@ -276,6 +276,12 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 	rank->nic_retransmits += host->nic_retransmits;
 	rank->nic_errors += host->nic_errors;
 	rank->nic_congestion += host->nic_congestion;
+	rank->gpu_thermal_ns += host->gpu_thermal_ns;
+	rank->gpu_power_ns += host->gpu_power_ns;
+	rank->gpu_hardware_ns += host->gpu_hardware_ns;
+	rank->gpu_uncorrected += host->gpu_uncorrected;
+	rank->gpu_xids += host->gpu_xids;
+	rank->gpu_last_xid = host->gpu_last_xid;
 	if (host->state[0])
 		rank->state = host->state[0];
 }

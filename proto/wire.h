@@ -137,6 +137,8 @@ struct nt_host_evidence {
 	uint64_t read_bytes, write_bytes, major_faults, minor_faults, gc_ns, gc_count;
 	uint64_t voluntary_switches, involuntary_switches, process_cpu_ns;
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
+	uint64_t gpu_thermal_ns, gpu_power_ns, gpu_hardware_ns, gpu_uncorrected, gpu_xids;
+	uint32_t gpu_last_xid, gpu_clock_mhz, gpu_most_clock_mhz, gpu_celsius;
 	const char *state;
 };
 

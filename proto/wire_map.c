@@ -254,6 +254,15 @@ static const struct nt_wire_field fields_nt_host_evidence[] = {
 	U64(HostEvidence, nt_host_evidence, nic_retransmits),
 	U64(HostEvidence, nt_host_evidence, nic_errors),
 	U64(HostEvidence, nt_host_evidence, nic_congestion),
+	U64(HostEvidence, nt_host_evidence, gpu_thermal_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_power_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_hardware_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_uncorrected),
+	U64(HostEvidence, nt_host_evidence, gpu_xids),
+	U32(HostEvidence, nt_host_evidence, gpu_last_xid),
+	U32(HostEvidence, nt_host_evidence, gpu_clock_mhz),
+	U32(HostEvidence, nt_host_evidence, gpu_most_clock_mhz),
+	U32(HostEvidence, nt_host_evidence, gpu_celsius),
 };
 SHAPE(nt_host_evidence, host_evidence, NULL);
 

@@ -10,7 +10,8 @@ bool nt_gpu_cards_are_sound(const struct nt_gpu_cards *cards)
 	if (cards->count > NT_GPU_CARDS)
 		return false;
 	for (uint32_t i = 0; i < cards->count; i++)
-		if (!memchr(cards->card[i].id, '\0', sizeof(cards->card[i].id)))
+		if (!memchr(cards->card[i].id, '\0', sizeof(cards->card[i].id)) ||
+		    cards->card[i].pids > NT_GPU_CARD_PIDS)
 			return false;
 	return true;
 }

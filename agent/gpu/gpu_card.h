@@ -10,6 +10,7 @@
 enum {
 	NT_GPU_CARDS = 32, /* of a node; further ones are not read */
 	NT_GPU_CARD_ID = 48, /* bytes of a UUID with its NUL */
+	NT_GPU_CARD_PIDS = 32, /* processes of a card; further ones are not known */
 };
 
 /* From NT_GPU_CARD_POWER_CAPPED on they count since the driver was loaded; XIDs since the worker began. */
@@ -50,6 +51,8 @@ enum {
 struct nt_gpu_card {
 	char id[NT_GPU_CARD_ID]; /* "GPU-…" */
 	uint32_t known; /* a bit per value; the others were not to be had */
+	uint32_t pid[NT_GPU_CARD_PIDS]; /* that compute on it, in the worker's namespace */
+	uint32_t pids, pids_over_cap;
 	uint64_t value[NT_GPU_CARD_END];
 };
 

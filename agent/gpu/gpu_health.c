@@ -27,6 +27,7 @@ struct nt_gpu_health {
 	bool is_said; /* the log states that result */
 	bool has_cards;
 	struct answer answer;
+	struct nt_gpu_totals totals;
 	struct nt_gpu_health_stats stats;
 };
 
@@ -74,6 +75,12 @@ void nt_gpu_health_free(struct nt_gpu_health *health)
 const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *health)
 {
 	return health->has_cards ? &health->answer.cards : NULL;
+}
+
+bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
+		      struct nt_gpu_total *ret_total)
+{
+	return health->has_cards && nt_gpu_totals_get(&health->totals, pid, ret_total);
 }
 
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health)
@@ -143,6 +150,7 @@ static void take(struct nt_gpu_health *health, uint64_t now_ns)
 	health->asked_ns = 0;
 	health->has_cards = true;
 	health->stats.reads++;
+	nt_gpu_totals_add(&health->totals, &answer->cards, now_ns);
 	say(health, 0);
 }
 

@@ -8,7 +8,7 @@
 #define NT_AGENT_GPU_GPU_HEALTH_H
 
 #include "agent/discover/worker.h"
-#include "agent/gpu/gpu_card.h"
+#include "agent/gpu/gpu_totals.h"
 #include "agent/gpu/nvml.h"
 #include "common/base/cleanup.h"
 #include "common/system/clock.h"
@@ -40,6 +40,9 @@ void nt_gpu_health_tick(struct nt_gpu_health *health, uint64_t now_ns);
 
 /* The last answer; NULL: there is none, or the last attempt failed. */
 const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *health);
+/* What the GPUs of a process add up to: see nt_gpu_totals_get(). False if they are not known now. */
+bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
+		      struct nt_gpu_total *ret_total);
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct nvmlEventSet_st *event_set;
 
 enum {
 	NVML_SUCCESS = 0,
+	NVML_INSUFFICIENT_SIZE = 7,
 	NVML_DRIVER_NOT_LOADED = 9,
 	NVML_GPU_IS_LOST = 15,
 	NVML_RESET_REQUIRED = 16,
@@ -28,6 +29,7 @@ enum {
 	NVML_LINKS = 18,
 	NVML_LINK_COUNTERS = 4, /* replays, recoveries, errors of flits and of data */
 	XIDS_A_READ = 64, /* more are taken by the next one */
+	PROCESSES_A_READ = 256,
 };
 
 struct nvml_utilization {
@@ -49,6 +51,14 @@ struct nvml_event {
 };
 
 _Static_assert(sizeof(struct nvml_event) == 32, "nvmlEventData_t");
+
+struct nvml_process {
+	unsigned int pid;
+	unsigned long long memory; /* bytes */
+	unsigned int gpu_instance, compute_instance;
+};
+
+_Static_assert(sizeof(struct nvml_process) == 24, "nvmlProcessInfo_t");
 
 struct functions {
 	int (*init)(void);
@@ -75,6 +85,7 @@ struct functions {
 	int (*replays)(device_handle device, unsigned int *replays);
 	int (*link_errors)(device_handle device, unsigned int link, int counter,
 			   unsigned long long *errors);
+	int (*processes)(device_handle device, unsigned int *count, struct nvml_process *process);
 	int (*new_events)(event_set *set);
 	int (*register_events)(device_handle device, unsigned long long types, event_set set);
 	int (*wait)(event_set set, struct nvml_event *event, unsigned int ms);
@@ -108,6 +119,7 @@ static const struct {
 	{offsetof(struct functions, remapped), "nvmlDeviceGetRemappedRows", false},
 	{offsetof(struct functions, replays), "nvmlDeviceGetPcieReplayCounter", false},
 	{offsetof(struct functions, link_errors), "nvmlDeviceGetNvLinkErrorCounter", false},
+	{offsetof(struct functions, processes), "nvmlDeviceGetComputeRunningProcesses_v3", false},
 	{offsetof(struct functions, new_events), "nvmlEventSetCreate", false},
 	{offsetof(struct functions, register_events), "nvmlDeviceRegisterEvents", false},
 	{offsetof(struct functions, wait), "nvmlEventSetWait_v2", false},
@@ -321,6 +333,21 @@ static void read_counters(const struct functions *fn, device_handle device,
 	read_links(fn, device, card);
 }
 
+/* Where the library has too many, it states their number only. */
+static void read_processes(const struct functions *fn, device_handle device,
+			   struct nt_gpu_card *card)
+{
+	struct nvml_process process[PROCESSES_A_READ];
+	unsigned int count = PROCESSES_A_READ;
+	const int r = fn->processes ? fn->processes(device, &count, process) : NVML_SUCCESS;
+
+	if (!fn->processes || (r != NVML_SUCCESS && r != NVML_INSUFFICIENT_SIZE))
+		return;
+	for (unsigned int i = 0; r == NVML_SUCCESS && i < count && i < NT_GPU_CARD_PIDS; i++)
+		card->pid[card->pids++] = process[i].pid;
+	card->pids_over_cap = count > card->pids ? count - card->pids : 0;
+}
+
 static void take_events(struct nt_nvml *nvml)
 {
 	for (int n = 0; nvml->events && n < XIDS_A_READ; n++) {
@@ -365,5 +392,6 @@ void nt_nvml_read(struct nt_nvml *nvml, struct nt_gpu_cards *ret_cards)
 		}
 		read_gauges(&nvml->fn, nvml->device[i], card);
 		read_counters(&nvml->fn, nvml->device[i], card);
+		read_processes(&nvml->fn, nvml->device[i], card);
 	}
 }

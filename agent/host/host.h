@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/host/gpu_total.h"
 #include "common/base/cleanup.h"
 
 /* Totals since the thread began; process_cpu_ns since the process did. */
@@ -20,6 +21,9 @@ struct nt_host_sample {
 	uint64_t process_cpu_ns;
 	/* Of the whole node: NIC counters since boot (agent/host/nic.h). */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
+	/* Of the process's GPUs (agent/gpu/gpu_totals.h). */
+	struct nt_gpu_total gpu;
+	bool has_gpu;
 	char state; /* R, S, D …; 0: unknown */
 };
 

@@ -54,6 +54,26 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static void take_gpu(const struct nt_host_sample *before, const struct nt_host_sample *now,
+		     struct nt_host_evidence *host)
+{
+	const struct nt_gpu_total *was = &before->gpu, *is = &now->gpu;
+
+	if (!now->has_gpu)
+		return;
+	host->gpu_last_xid = is->last_xid;
+	host->gpu_clock_mhz = is->clock_mhz;
+	host->gpu_most_clock_mhz = is->most_clock_mhz;
+	host->gpu_celsius = is->celsius;
+	if (!before->has_gpu)
+		return;
+	host->gpu_thermal_ns = less(is->thermal_ns, was->thermal_ns);
+	host->gpu_power_ns = less(is->power_ns, was->power_ns);
+	host->gpu_hardware_ns = less(is->hardware_ns, was->hardware_ns);
+	host->gpu_uncorrected = less(is->uncorrected, was->uncorrected);
+	host->gpu_xids = less(is->xids, was->xids);
+}
+
 static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)
 {
 	static const struct {
@@ -92,6 +112,7 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		host.nic_retransmits = less(now.nic_retransmits, before->nic_retransmits);
 		host.nic_errors = less(now.nic_errors, before->nic_errors);
 		host.nic_congestion = less(now.nic_congestion, before->nic_congestion);
+		take_gpu(before, &now, &host);
 	}
 	*before = now;
 	rank->host_before_holds = true;

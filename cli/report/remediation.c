@@ -19,6 +19,19 @@ static const struct remedy_row rows[] = {
 	 "Look at what changed for this role alone at that time: its layers, data or sequence "
 	 "lengths, then what its GPUs share: a rack, a power cap, cooling, the clocks (nvidia-smi -q "
 	 "-d CLOCK,PERFORMANCE,TEMPERATURE)."},
+	{"compute", "gpu temperature", NULL,
+	 "The GPU is too hot and runs at a lower clock: look at the cooling of that node (fans, "
+	 "airflow, coolant) and at its neighbours' temperatures (nvidia-smi -q -d "
+	 "TEMPERATURE,PERFORMANCE). Until it is cooler, drain the node and restart without it."},
+	{"compute", "gpu power cap", NULL,
+	 "The GPU runs at a lower clock to stay within its power limit, its peers do not: compare "
+	 "the limits (nvidia-smi -q -d POWER), and whether the node's own management caps it."},
+	{"compute", "gpu hardware slowdown", NULL,
+	 "The hardware itself holds the clock down: a power supply, a power brake, or a temperature "
+	 "in an emergency (nvidia-smi -q -d PERFORMANCE). Drain the node and have it checked."},
+	{"compute", "gpu memory errors", NULL,
+	 "The GPU's memory has uncorrected errors: look at its remapped rows and Xid lines "
+	 "(nvidia-smi -q -d ECC,ROW_REMAPPER), reset it between jobs, and replace it if they return."},
 	{"compute", NULL, NULL,
 	 "On that node compare the clocks, throttle reasons, temperature and ECC counts of its GPU "
 	 "with its neighbours' (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE,ECC) and look for "

@@ -43,6 +43,10 @@ void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank
 		[NT_STEP_METRIC_READ] = seen->read_bytes,
 		[NT_STEP_METRIC_WRITE] = seen->write_bytes,
 		[NT_STEP_METRIC_FAULTS] = seen->major_faults,
+		[NT_STEP_METRIC_GPU_THERMAL] = seen->gpu_thermal_ns,
+		[NT_STEP_METRIC_GPU_POWER] = seen->gpu_power_ns,
+		[NT_STEP_METRIC_GPU_HARDWARE] = seen->gpu_hardware_ns,
+		[NT_STEP_METRIC_GPU_ERRORS] = seen->gpu_uncorrected,
 		[NT_STEP_METRIC_CALLS] = nt_step_unit_calls(seen),
 	};
 

@@ -89,6 +89,16 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_WHICH_OF_TWO] =
 		"no verdict: of two ranks it is not known which is normal",
 	[NT_EVIDENCE_TEXT_ALIKE] = "communicators alike",
+	[NT_EVIDENCE_TEXT_GPU_HARDWARE] = "gpu hardware slowdown",
+	[NT_EVIDENCE_TEXT_GPU_THERMAL] = "gpu temperature",
+	[NT_EVIDENCE_TEXT_GPU_POWER] = "gpu power cap",
+	[NT_EVIDENCE_TEXT_GPU_MEMORY] = "gpu memory errors",
+	[NT_EVIDENCE_TEXT_HELD_HARDWARE] =
+		"time per step that the hardware held the gpu's clock down",
+	[NT_EVIDENCE_TEXT_HELD_THERMAL] =
+		"time per step that temperature held the gpu's clock down",
+	[NT_EVIDENCE_TEXT_HELD_POWER] = "time per step that a power cap held the gpu's clock down",
+	[NT_EVIDENCE_TEXT_GPU_ERRORS] = "uncorrected memory errors of the gpu, per step",
 };
 
 const char *nt_evidence_text(enum nt_evidence_text word)

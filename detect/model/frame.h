@@ -122,6 +122,10 @@ struct nt_frame_rank {
 	uint64_t read_bytes, write_bytes, major_faults, process_cpu_ns;
 	/* NIC counters of its node in the window; equal on all ranks of a node. */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
+	/* The clock of its GPU was held down, by the GPU's driver (agent/gpu/gpu_totals.h). */
+	uint64_t gpu_thermal_ns, gpu_power_ns, gpu_hardware_ns;
+	uint64_t gpu_uncorrected, gpu_xids; /* errors in the window */
+	uint32_t gpu_last_xid; /* 0: none */
 	char state; /* R S D T Z of the launching thread, 0: not known */
 	struct nt_frame_inside inside;
 	const struct nt_frame_comm *comm;

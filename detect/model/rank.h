@@ -32,6 +32,10 @@ enum nt_step_metric {
 	NT_STEP_METRIC_READ,
 	NT_STEP_METRIC_WRITE,
 	NT_STEP_METRIC_FAULTS,
+	NT_STEP_METRIC_GPU_THERMAL, /* ns in which the clock of its GPU was held down: temperature, */
+	NT_STEP_METRIC_GPU_POWER, /* a power cap, */
+	NT_STEP_METRIC_GPU_HARDWARE, /* the hardware */
+	NT_STEP_METRIC_GPU_ERRORS, /* uncorrected, of its memory */
 	NT_STEP_METRIC_CALLS, /* synchronising ones */
 	NT_STEP_METRIC_END,
 	NT_STEP_METRIC_THREAD = NT_STEP_METRIC_ON_CPU,

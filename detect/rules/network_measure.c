@@ -9,7 +9,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
-#include "detect/rules/network_alike.h"
+#include "detect/baseline/network_alike.h"
 #include "detect/thresholds/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */

@@ -10,6 +10,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
+#include "detect/rules/gpu_cause.h"
 #include "detect/thresholds/thresholds.h"
 
 /*
@@ -457,6 +458,8 @@ static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_ra
 		NT_EVIDENCE_TEXT_MS, method, evidence->value[main_item] / 1e6,
 		evidence->peers[main_item] / 1e6, track->width * evidence->peers[main_item] / 1e6,
 		windows);
+	if (proposal->class == NT_CLASS_COMPUTE)
+		nt_gpu_cause_add_evidence(evidence, method, windows, proposal);
 	if (series == NT_SERIES_OWN && rank->tier == NT_FRAME_T2)
 		add_row(proposal, NT_EVIDENCE_TEXT_HOST_WORK, NT_EVIDENCE_TEXT_MS, method,
 			evidence->value[NT_STEP_METRIC_HOST] / 1e6,
@@ -507,6 +510,8 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 
 	if (sum) {
 		proposal.class = name_own_class(rank, &proposal.cause);
+		if (proposal.class == NT_CLASS_COMPUTE)
+			proposal.cause = nt_gpu_cause(&rank->evidence);
 	} else {
 		/*
 		 * At T2 own work includes host work: normal own work means that no rank was

@@ -8,6 +8,7 @@
  *   crash 0 0              and this one never returns
  *   NUMBER NAME VALUE      a value of a GPU; "result": of all its calls. Without a line a value is
  *                          not supported.
+ *   NUMBER pid PID         a process that computes on it; any number of lines
  *   xid NUMBER XID         an event of that GPU, reported once
  */
 #include "tests/sim/lib/nvml.h"
@@ -23,6 +24,7 @@ enum {
 	SUCCESS = 0,
 	NOT_SUPPORTED = 3,
 	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
 	TIMEOUT = 10,
 	CARDS = 64,
 	WORD = 32,
@@ -215,6 +217,20 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 				    unsigned long long *errors)
 {
 	return link < 2 && counter == 0 ? get(device, "link-errors", errors) : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
+					    struct nvml_process *process)
+{
+	const unsigned int cap = *count;
+	unsigned long long pid = 0;
+	char number[WORD];
+
+	(void)snprintf(number, sizeof(number), "%u", device->number);
+	for (*count = 0; find(number, "pid", *count, NULL, &pid); ++*count)
+		if (*count < cap)
+			process[*count] = (struct nvml_process){.pid = (unsigned int)pid};
+	return *count <= cap ? SUCCESS : INSUFFICIENT_SIZE;
 }
 
 int nvmlEventSetCreate(void **set)

@@ -14,6 +14,13 @@ struct nvml_event {
 	unsigned int gpu_instance, compute_instance;
 };
 
+/* nvmlProcessInfo_t */
+struct nvml_process {
+	unsigned int pid;
+	unsigned long long memory;
+	unsigned int gpu_instance, compute_instance;
+};
+
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 const char *nvmlErrorString(int result);
@@ -38,6 +45,8 @@ int nvmlDeviceGetRemappedRows(struct nvmlDevice_st *device, unsigned int *correc
 int nvmlDeviceGetPcieReplayCounter(struct nvmlDevice_st *device, unsigned int *replays);
 int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int link, int counter,
 				    unsigned long long *errors);
+int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
+					    struct nvml_process *process);
 int nvmlEventSetCreate(void **set);
 int nvmlDeviceRegisterEvents(struct nvmlDevice_st *device, unsigned long long types, void *set);
 int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms);

@@ -34,6 +34,8 @@ struct sim_rank {
 	double parts; /* steps that it reports per step of the job; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
+	double thermal, power, hardware; /* parts of the time that its GPU's clock is held down */
+	uint64_t gpu_errors; /* of one frame */
 	uint8_t tier;
 	int32_t stage, replica;
 	bool absent, silent, ended, finalized, known, no_gpu;
@@ -318,6 +320,10 @@ static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *ra
 		.read_bytes = rank->read,
 		.write_bytes = rank->write,
 		.major_faults = rank->faults,
+		.gpu_thermal_ns = (uint64_t)(rank->thermal * (double)times->length),
+		.gpu_power_ns = (uint64_t)(rank->power * (double)times->length),
+		.gpu_hardware_ns = (uint64_t)(rank->hardware * (double)times->length),
+		.gpu_uncorrected = rank->gpu_errors,
 		.state = rank->state,
 		.stage = rank->stage,
 		.replica = rank->replica,

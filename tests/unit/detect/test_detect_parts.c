@@ -118,6 +118,10 @@ static void what_a_thread_did_counts_without_a_step_too(void **state)
 		.read_bytes = 11,
 		.write_bytes = 12,
 		.major_faults = 13,
+		.gpu_thermal_ns = 14,
+		.gpu_power_ns = 15,
+		.gpu_hardware_ns = 16,
+		.gpu_uncorrected = 17,
 	};
 	struct nt_detect_rank rank = {.rank = 0};
 

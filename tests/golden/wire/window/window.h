@@ -313,7 +313,7 @@ static struct nt_message golden_window = {
 
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
-	golden_window_6, golden_window_7, golden_window_8, golden_window_9;
+	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10;
 
 static inline void golden_fill_window(void)
 {
@@ -352,6 +352,17 @@ static inline void golden_fill_window(void)
 	golden_window_9 = golden_window_8;
 	golden_window_9.window.ended_by_parent = true;
 	golden_window_9.window.ended_early_ns = 2201;
+
+	golden_window_10 = golden_window_9;
+	golden_window_10.window.host.gpu_thermal_ns = 2202;
+	golden_window_10.window.host.gpu_power_ns = 2203;
+	golden_window_10.window.host.gpu_hardware_ns = 2204;
+	golden_window_10.window.host.gpu_uncorrected = 2205;
+	golden_window_10.window.host.gpu_xids = 2206;
+	golden_window_10.window.host.gpu_last_xid = 2207;
+	golden_window_10.window.host.gpu_clock_mhz = 2208;
+	golden_window_10.window.host.gpu_most_clock_mhz = 2209;
+	golden_window_10.window.host.gpu_celsius = 2210;
 }
 
 #endif

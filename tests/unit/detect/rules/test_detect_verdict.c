@@ -210,6 +210,103 @@ static void major_faults_are_named(void **state)
 	assert_string_equal(sim_firing(job->detect, 0)->cause, "page faults");
 }
 
+static bool has_row(const struct nt_finding *finding, const char *what)
+{
+	for (size_t i = 0; i < finding->evidences; i++)
+		if (!strcmp(finding->evidence[i].what, what))
+			return true;
+	return false;
+}
+
+static void a_gpu_that_is_held_down_by_temperature_is_named_for_it(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].device *= 1.3;
+	job->sim.rank[3].thermal = 0.9;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_COMPUTE);
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "gpu temperature");
+	assert_true(has_row(sim_firing(job->detect, 0),
+			    "time per step that temperature held the gpu's clock down"));
+}
+
+/* Of both, what the hardware does to protect itself matters more. */
+static void hardware_that_slows_itself_down_is_named_first(void **state)
+{
+	struct job *job = *state;
+
+	all_tier(job, NT_FRAME_T3);
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].device *= 1.3;
+	job->sim.rank[3].thermal = 0.9;
+	job->sim.rank[3].hardware = 0.9;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_COMPUTE);
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "gpu hardware slowdown");
+}
+
+/* GPUs at work are at their power limit: that does not explain why one of them is slow. */
+static void a_power_cap_that_peers_have_too_is_no_cause(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].power = 0.6;
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].device *= 1.3;
+	job->sim.rank[3].power = 1.0;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_COMPUTE);
+	assert_null(sim_firing(job->detect, 0)->cause);
+	assert_true(has_row(sim_firing(job->detect, 0),
+			    "time per step that a power cap held the gpu's clock down"));
+}
+
+static void a_power_cap_of_one_is_its_cause(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].device *= 1.3;
+	job->sim.rank[3].power = 1.0;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_COMPUTE);
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "gpu power cap");
+}
+
+static void memory_errors_of_one_gpu_are_its_cause(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].device *= 1.3;
+	job->sim.rank[3].gpu_errors = 2;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_COMPUTE);
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "gpu memory errors");
+}
+
+/* A host fault is not the GPU's, whatever its clock. */
+static void a_late_host_is_not_explained_by_its_gpu(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].host += 30.0 * SIM_MS;
+	job->sim.rank[3].io = 28.0 * SIM_MS;
+	job->sim.rank[3].thermal = 1.0;
+	assert_int_equal(find(job, 3)->class, NT_CLASS_HOST);
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "data loading");
+}
+
+/* A clock that is held down accuses nobody: the job may wait for something else. */
+static void a_hot_gpu_that_is_not_slow_is_nobody(void **state)
+{
+	struct job *job = *state;
+
+	sim_pass(&job->sim, job->detect, 40);
+	job->sim.rank[3].thermal = 1.0;
+	sim_pass(&job->sim, job->detect, 60);
+	assert_int_equal(sim_open(job->detect), 0);
+}
+
 /* An MPI job: no GPU, all work is the thread's. */
 static void no_gpu(struct job *job, double on_cpu)
 {
@@ -427,6 +524,13 @@ int main(void)
 		CASE(waiting_for_writes_is_a_checkpoint),
 		CASE(the_same_bytes_in_more_time_are_the_storages),
 		CASE(major_faults_are_named),
+		CASE(a_gpu_that_is_held_down_by_temperature_is_named_for_it),
+		CASE(hardware_that_slows_itself_down_is_named_first),
+		CASE(a_power_cap_that_peers_have_too_is_no_cause),
+		CASE(a_power_cap_of_one_is_its_cause),
+		CASE(memory_errors_of_one_gpu_are_its_cause),
+		CASE(a_late_host_is_not_explained_by_its_gpu),
+		CASE(a_hot_gpu_that_is_not_slow_is_nobody),
 		CASE(without_a_gpu_time_on_the_cpu_is_compute),
 		CASE(a_library_that_spins_does_not_hide_computing),
 		CASE(without_a_gpu_sleeping_is_not_compute),

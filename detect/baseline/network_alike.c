@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compares the transfers of communicators that are alike. */
-#include "detect/rules/network_alike.h"
+#include "detect/baseline/network_alike.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compares the transfers of communicators that are alike: what was slow from the start. */
-#ifndef NT_DETECT_RULES_NETWORK_ALIKE_H
-#define NT_DETECT_RULES_NETWORK_ALIKE_H
+#ifndef NT_DETECT_BASELINE_NETWORK_ALIKE_H
+#define NT_DETECT_BASELINE_NETWORK_ALIKE_H
 
 #include <stdbool.h>
 

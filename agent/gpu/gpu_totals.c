@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/gpu/gpu_totals.h"
+
+#include <string.h>
+
+static uint64_t value_of(const struct nt_gpu_card *card, enum nt_gpu_card_value at)
+{
+	uint64_t value = 0;
+
+	return nt_gpu_card_get(card, at, &value) ? value : 0;
+}
+
+/* A counter begins at zero again when the driver is loaded, or the worker is replaced. */
+static uint64_t grown(const struct nt_gpu_card *last, const struct nt_gpu_card *card,
+		      enum nt_gpu_card_value at)
+{
+	uint64_t before = 0, now = 0;
+
+	if (!nt_gpu_card_get(last, at, &before) || !nt_gpu_card_get(card, at, &now))
+		return 0;
+	return now > before ? now - before : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How much of the time since the last reading the clock was held down: by the driver's counter,
+ * which some drivers leave at zero, or if the reading states the reason.
+ */
+static uint64_t held(const struct nt_gpu_card *last, const struct nt_gpu_card *card,
+		     uint64_t reasons, enum nt_gpu_card_value counter, uint64_t gap_ns)
+{
+	const bool is_held = value_of(card, NT_GPU_CARD_REASONS) & reasons;
+
+	return larger(is_held ? gap_ns : 0, smaller(grown(last, card, counter), gap_ns));
+}
+
+static void add(struct nt_gpu_total *total, const struct nt_gpu_card *last,
+		const struct nt_gpu_card *card, uint64_t gap_ns)
+{
+	total->thermal_ns +=
+		held(last, card, NT_GPU_REASON_THERMAL | NT_GPU_REASON_HARDWARE_THERMAL,
+		     NT_GPU_CARD_THERMAL, gap_ns);
+	total->power_ns +=
+		held(last, card, NT_GPU_REASON_POWER_CAP, NT_GPU_CARD_POWER_CAPPED, gap_ns);
+	/* The hardware states its reason, too, where that is a temperature. */
+	if (value_of(card, NT_GPU_CARD_REASONS) & NT_GPU_REASON_POWER_BRAKE ||
+	    (value_of(card, NT_GPU_CARD_REASONS) &
+	     (NT_GPU_REASON_HARDWARE | NT_GPU_REASON_HARDWARE_THERMAL)) == NT_GPU_REASON_HARDWARE)
+		total->hardware_ns += gap_ns;
+	total->uncorrected += grown(last, card, NT_GPU_CARD_UNCORRECTED);
+	total->xids += grown(last, card, NT_GPU_CARD_XIDS);
+	total->last_xid = (uint32_t)value_of(card, NT_GPU_CARD_LAST_XID);
+	total->clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK);
+	total->most_clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK_MOST);
+	total->celsius = (uint32_t)value_of(card, NT_GPU_CARD_TEMPERATURE);
+}
+
+/* The place of a card: its own, a free one, or that of a card which this reading does not have. */
+static uint32_t find_place(struct nt_gpu_totals *totals, const struct nt_gpu_cards *cards,
+			   const char *id)
+{
+	for (uint32_t i = 0; i < totals->count; i++)
+		if (strcmp(totals->card[i].id, id) == 0)
+			return i;
+	if (totals->count < NT_GPU_CARDS)
+		return totals->count++;
+	for (uint32_t i = 0; i < totals->count; i++) {
+		bool is_gone = true;
+
+		for (uint32_t j = 0; j < cards->count; j++)
+			is_gone = is_gone && strcmp(totals->card[i].id, cards->card[j].id) != 0;
+		if (is_gone)
+			return i;
+	}
+	return 0; /* two cards of one name: there are at most NT_GPU_CARDS of them */
+}
+
+void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *cards,
+		       uint64_t now_ns)
+{
+	const uint64_t since_ns = now_ns - totals->read_ns,
+		       gap_ns = totals->read_ns && since_ns <= NT_GPU_TOTALS_GAP_NS ? since_ns : 0;
+
+	for (uint32_t i = 0; i < totals->count; i++)
+		totals->card[i].last.pids = 0;
+	for (uint32_t i = 0; i < cards->count; i++) {
+		const struct nt_gpu_card *card = &cards->card[i];
+		const uint32_t at = find_place(totals, cards, card->id);
+
+		if (strcmp(totals->card[at].id, card->id) != 0) {
+			memset(&totals->card[at], 0, sizeof(totals->card[at]));
+			memcpy(totals->card[at].id, card->id, sizeof(card->id));
+		} else {
+			add(&totals->card[at].total, &totals->card[at].last, card, gap_ns);
+		}
+		totals->card[at].last = *card;
+	}
+	totals->read_ns = now_ns;
+}
+
+static bool has(const struct nt_gpu_card *card, uint32_t pid)
+{
+	for (uint32_t i = 0; i < card->pids; i++)
+		if (card->pid[i] == pid)
+			return true;
+	return false;
+}
+
+bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
+		       struct nt_gpu_total *ret_total)
+{
+	bool found = false;
+
+	*ret_total = (struct nt_gpu_total){0};
+	for (uint32_t i = 0; i < totals->count; i++) {
+		const struct nt_gpu_total *total = &totals->card[i].total;
+
+		if (!has(&totals->card[i].last, pid))
+			continue;
+		ret_total->thermal_ns = larger(ret_total->thermal_ns, total->thermal_ns);
+		ret_total->power_ns = larger(ret_total->power_ns, total->power_ns);
+		ret_total->hardware_ns = larger(ret_total->hardware_ns, total->hardware_ns);
+		ret_total->uncorrected += total->uncorrected;
+		ret_total->xids += total->xids;
+		if (total->last_xid)
+			ret_total->last_xid = total->last_xid;
+		/* The slowest one: all of its cards wait for it. */
+		if (!found || total->clock_mhz < ret_total->clock_mhz) {
+			ret_total->clock_mhz = total->clock_mhz;
+			ret_total->most_clock_mhz = total->most_clock_mhz;
+		}
+		ret_total->celsius =
+			total->celsius > ret_total->celsius ? total->celsius : ret_total->celsius;
+		found = true;
+	}
+	return found;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How long the clock of each GPU was held down, and its errors: totals from readings a second
+ * apart, kept while a worker is replaced. A process has the totals of its cards.
+ */
+#ifndef NT_AGENT_GPU_GPU_TOTALS_H
+#define NT_AGENT_GPU_GPU_TOTALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/gpu/gpu_card.h"
+#include "agent/host/gpu_total.h"
+#include "common/system/clock.h"
+
+/* Longer times between two readings are unobserved: what held then is unknown. */
+#define NT_GPU_TOTALS_GAP_NS (5 * NT_SECOND)
+
+struct nt_gpu_totals {
+	uint64_t read_ns; /* of the last reading; 0: none */
+	uint32_t count;
+	struct {
+		char id[NT_GPU_CARD_ID];
+		struct nt_gpu_total total;
+		struct nt_gpu_card last;
+	} card[NT_GPU_CARDS];
+};
+
+/* Adds a reading. Cards beyond NT_GPU_CARDS, by their names, replace those that are gone. */
+void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *cards,
+		       uint64_t now_ns);
+
+/*
+ * The totals of the cards on which the process computes, by the last reading: the longest times,
+ * and the sums of errors. False: there is none.
+ */
+bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
+		       struct nt_gpu_total *ret_total);
+
+#endif

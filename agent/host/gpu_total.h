@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the driver states of the GPUs of a process, since the agent reads it. */
+#ifndef NT_AGENT_HOST_GPU_TOTAL_H
+#define NT_AGENT_HOST_GPU_TOTAL_H
+
+#include <stdint.h>
+
+struct nt_gpu_total {
+	/* The clock was below the possible one: by temperature, a power cap, the hardware. */
+	uint64_t thermal_ns, power_ns, hardware_ns;
+	uint64_t uncorrected, xids; /* ECC errors; errors that the driver reported */
+	uint32_t last_xid; /* 0: none */
+	uint32_t clock_mhz, most_clock_mhz, celsius; /* now; 0: unknown */
+};
+
+#endif
