@@ -28,7 +28,7 @@ static const struct {
 
 enum {
 	TABLE = sizeof(table) / sizeof(table[0]),
-	OTHERS = 5, /* metrics that are no row */
+	OTHERS = 6, /* metrics that are no row */
 	HELD = NT_GPU_REASON_POWER_CAP | NT_GPU_REASON_HARDWARE | NT_GPU_REASON_THERMAL |
 	       NT_GPU_REASON_HARDWARE_THERMAL | NT_GPU_REASON_POWER_BRAKE,
 };
@@ -79,6 +79,16 @@ static bool find_held(const struct nt_gpu_cards *cards, double *ret_least, doubl
 	return any;
 }
 
+/* Processes of which it is not known that they are on a card. */
+static double count_unknown(const struct nt_gpu_cards *cards)
+{
+	double unknown = 0.0;
+
+	for (uint32_t i = 0; i < cards->count; i++)
+		unknown += cards->card[i].pids_over_cap;
+	return unknown;
+}
+
 size_t nt_gpu_metrics(const struct nt_gpu_cards *cards,
 		      struct nt_metric_value ret_metric[NT_GPU_METRICS])
 {
@@ -90,6 +100,8 @@ size_t nt_gpu_metrics(const struct nt_gpu_cards *cards,
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards", cards->count};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_lost", cards->lost};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_over_cap", cards->over_cap};
+	ret_metric[n++] =
+		(struct nt_metric_value){"gpu_processes_over_cap", count_unknown(cards)};
 	if (find_held(cards, &value, &held)) {
 		ret_metric[n++] = (struct nt_metric_value){"gpu_clock_least", value};
 		ret_metric[n++] = (struct nt_metric_value){"gpu_cards_held_down", held};

@@ -7,7 +7,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_GPU_METRICS = 16,
+	NT_GPU_METRICS = 17,
 };
 
 /*

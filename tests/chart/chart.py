@@ -341,6 +341,24 @@ def agents_run_everywhere_or_on_nodes_with_gpus_alone():
 
 
 @test
+def nvidia_s_library_comes_by_a_runtime_class_or_from_a_driver_s_root():
+    variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "utility"}
+    _, spec = pod_of(find(render(), "DaemonSet"))
+    assert "runtimeClassName" not in spec
+    assert not variables.keys() & {e["name"] for e in spec["containers"][0]["env"]}
+    _, spec = pod_of(find(render("default", "agent.nvidia.runtimeClassName=nvidia"), "DaemonSet"))
+    same(spec["runtimeClassName"], "nvidia")
+    same({e["name"]: e.get("value") for e in spec["containers"][0]["env"] if e["name"] in variables}, variables)
+    objects = render("default", "agent.nvidia.driverRoot=/run/nvidia/driver")
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    same([v["hostPath"] for v in spec["volumes"] if v["name"] == "nvidia-driver"],
+         [{"path": "/run/nvidia/driver", "type": "Directory"}])
+    mount = [m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "nvidia-driver"]
+    same(mount, [{"name": "nvidia-driver", "mountPath": "/run/neutracer/driver", "readOnly": True}])
+    same(settings(objects, "agent")["nvml"], "/run/neutracer/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1")
+
+
+@test
 def an_existing_kafka_is_reached_by_tls_and_each_program_s_own_user():
     objects = render("own-kafka")
     assert not [one for one in objects if component(one) == "kafka"]
@@ -596,6 +614,11 @@ REFUSED = (
      "kafka.tls.certKey is a key of kafka.tls.existingSecret, which is empty"),
     ("agent.gpuNodes.only=true,agent.affinity.podAffinity.x=y",
      "agent.gpuNodes.only and agent.affinity are mutually exclusive"),
+    ("agent.nvidia.runtimeClassName=nvidia,agent.nvidia.driverRoot=/",
+     "agent.nvidia.runtimeClassName and agent.nvidia.driverRoot are mutually exclusive"),
+    ("agent.nvidia.driverRoot=/,agent.options.nvml=none", "agent.options.nvml is set by agent.nvidia.driverRoot"),
+    ("agent.nvidia.driverRoot=driver", "at '/agent/nvidia/driverRoot': 'driver' does not match"),
+    ("agent.nvidia.library=/usr/lib/x.so", "at '/agent/nvidia/library': '/usr/lib/x.so' does not match"),
     ("signatures.mode=maybe", "value must be one of 'off', 'accept', 'require'"),
     ("monitoring.monitors=perhaps", "at '/monitoring/monitors': value must be one of"),
 )

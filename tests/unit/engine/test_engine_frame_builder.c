@@ -498,6 +498,12 @@ static void push_with_transfers(struct feed_agent *agent, size_t transfers)
 		copy.window.host.nic_retransmits = 7;
 		copy.window.host.nic_errors = 8;
 		copy.window.host.nic_congestion = 9;
+		copy.window.host.gpu_thermal_ns = 11;
+		copy.window.host.gpu_power_ns = 12;
+		copy.window.host.gpu_hardware_ns = 13;
+		copy.window.host.gpu_uncorrected = 14;
+		copy.window.host.gpu_xids = 15;
+		copy.window.host.gpu_last_xid = 94;
 		push(feed_copy(&copy));
 		nt_message_free(message);
 	}
@@ -524,6 +530,12 @@ static void times_by_peer_and_counters_of_ports_reach_the_frame(void **state)
 	assert_int_equal(last_rank[0].nic_retransmits, 7 * windows);
 	assert_int_equal(last_rank[0].nic_errors, 8 * windows);
 	assert_int_equal(last_rank[0].nic_congestion, 9 * windows);
+	assert_int_equal(last_rank[0].gpu_thermal_ns, 11 * windows);
+	assert_int_equal(last_rank[0].gpu_power_ns, 12 * windows);
+	assert_int_equal(last_rank[0].gpu_hardware_ns, 13 * windows);
+	assert_int_equal(last_rank[0].gpu_uncorrected, 14 * windows);
+	assert_int_equal(last_rank[0].gpu_xids, 15 * windows);
+	assert_int_equal(last_rank[0].gpu_last_xid, 94);
 }
 
 static void times_by_peer_beyond_the_cap_are_dropped_and_counted(void **state)

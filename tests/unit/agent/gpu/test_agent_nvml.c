@@ -116,6 +116,39 @@ static void xids_are_counted_by_card(void **state)
 	assert_value(&cards.card[1], NT_GPU_CARD_XIDS, 2);
 }
 
+static void processes_are_those_of_their_card(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	nt_autobuf struct nt_buf text = {0};
+	struct nt_metric_value metric[NT_GPU_METRICS];
+	struct nt_gpu_cards cards;
+	size_t n;
+
+	(void)state;
+	tell("0 clock 1\n0 pid 11\n0 pid 12\n1 clock 1\n2 clock 1\n2 pid 13\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	assert_int_equal(cards.card[0].pids, 2);
+	assert_int_equal(cards.card[0].pid[1], 12);
+	assert_int_equal(cards.card[1].pids, 0);
+	assert_int_equal(cards.card[2].pid[0], 13);
+	assert_int_equal(cards.card[2].pids_over_cap, 0);
+	/* More than there is room for, and more than are asked for. */
+	for (int i = 1; i <= 300; i++) {
+		assert_int_equal(nt_buf_printf(&text, "0 pid %d\n", i), 0);
+		if (i != NT_GPU_CARD_PIDS + 2 && i != 300)
+			continue;
+		tell((const char *)text.data);
+		nt_nvml_read(nvml, &cards);
+		assert_true(nt_gpu_cards_are_sound(&cards));
+		assert_int_equal(cards.card[0].pids, i == 300 ? 0 : NT_GPU_CARD_PIDS);
+		assert_int_equal(cards.card[0].pids_over_cap, i == 300 ? 300 : 2);
+		n = nt_gpu_metrics(&cards, metric);
+		assert_true(metric_of(metric, n, "gpu_processes_over_cap") ==
+			    cards.card[0].pids_over_cap);
+	}
+}
+
 static void a_card_that_fell_off_the_bus_is_lost(void **state)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
@@ -188,6 +221,9 @@ static void values_that_cannot_be_are_not_sound(void **state)
 	cards.count = 3;
 	assert_true(nt_gpu_cards_are_sound(&cards));
 	cards.count = NT_GPU_CARDS + 1;
+	assert_false(nt_gpu_cards_are_sound(&cards));
+	cards.count = 3;
+	cards.card[2].pids = NT_GPU_CARD_PIDS + 1;
 	assert_false(nt_gpu_cards_are_sound(&cards));
 }
 
@@ -345,6 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_card_has_is_read),
 		cmocka_unit_test(xids_are_counted_by_card),
+		cmocka_unit_test(processes_are_those_of_their_card),
 		cmocka_unit_test(a_card_that_fell_off_the_bus_is_lost),
 		cmocka_unit_test(cards_over_the_cap_are_counted),
 		cmocka_unit_test(what_keeps_it_from_opening_is_stated),

@@ -333,6 +333,46 @@ static void no_interval_that_a_process_makes_up_does_harm(void **state)
 	node_stop(&device.node);
 }
 
+/* What the driver states of the GPUs of the process. A GPU that is known late has no past. */
+static void what_held_the_gpu_down_is_told_as_differences(void **state)
+{
+	const struct nt_host_evidence *host;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	node.has_host = true;
+	node.host = (struct nt_host_sample){.state = 'S'};
+	ENVIRON(&node, PID, MPI_ENVIRON("0"));
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 21);
+	assert_int_equal(node_last(&node)->window.host.gpu_clock_mhz, 0);
+	node.host.has_gpu = true;
+	node.host.gpu = (struct nt_gpu_total){
+		.thermal_ns = 5 * SECOND, .clock_mhz = 990, .most_clock_mhz = 1980, .celsius = 91};
+	mpi_steps(&node, PID, 21);
+	host = &node_last(&node)->window.host;
+	assert_int_equal(host->gpu_clock_mhz, 990);
+	assert_int_equal(host->gpu_most_clock_mhz, 1980);
+	assert_int_equal(host->gpu_celsius, 91);
+	assert_int_equal(host->gpu_thermal_ns, 0);
+	node.host.gpu.thermal_ns += 700 * MS;
+	node.host.gpu.power_ns += 1;
+	node.host.gpu.hardware_ns += 2;
+	node.host.gpu.uncorrected += 3;
+	node.host.gpu.xids += 4;
+	node.host.gpu.last_xid = 94;
+	mpi_steps(&node, PID, 21);
+	host = &node_last(&node)->window.host;
+	assert_int_equal(host->gpu_thermal_ns, 700 * MS);
+	assert_int_equal(host->gpu_power_ns, 1);
+	assert_int_equal(host->gpu_hardware_ns, 2);
+	assert_int_equal(host->gpu_uncorrected, 3);
+	assert_int_equal(host->gpu_xids, 4);
+	assert_int_equal(host->gpu_last_xid, 94);
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +385,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_or_is_nobodys_is_left_out_and_counted),
 		cmocka_unit_test(of_several_ranks_in_a_process_no_kernel_is_anybodys),
 		cmocka_unit_test(no_interval_that_a_process_makes_up_does_harm),
+		cmocka_unit_test(what_held_the_gpu_down_is_told_as_differences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A rank whose GPU is too hot is named with that cause: NVML states which processes compute on a card, and
+# what holds its clock down. A hot GPU of a job that is not slower is no verdict.
+set -euo pipefail
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
+
+setup
+library=$PWD/$sim/lib/libnvidia-ml.so.1
+[ -e "$library" ] || fail "there is no '$library' (make sim)"
+export SIM_NVML=$work/nvml
+
+# heat [CARD]: eight cards with a rank each, of which one is too hot.
+heat() {
+  local card=0 pid
+  for pid in $(ranks_of "$job_pid"); do
+    echo "$card most-clock 1980"
+    echo "$card pid $pid"
+    if [ "$card" = "${1:-}" ]; then
+      printf '%s\n' "$card clock 1410" "$card temperature 91" "$card reasons 32"
+    else
+      printf '%s\n' "$card clock 1980" "$card temperature 60" "$card reasons 0"
+    fi
+    card=$((card + 1))
+  done >"$SIM_NVML.new"
+  mv "$SIM_NVML.new" "$SIM_NVML"
+}
+
+# card_of RANK: the card of its process.
+card_of() {
+  local pid
+  pid=$(ranks | jq -r ".[] | select(.rank == $1) | .pid")
+  awk -v pid="$pid" '$2 == "pid" && $3 == pid { print $1 }' "$SIM_NVML"
+}
+
+start_aggregator --resolve-after 10s
+start_job train 8
+heat
+start_agent here --nvml "$library"
+seen 8
+quiet 6
+rank=$(draw 8)
+card=$(card_of "$rank")
+[ -n "$card" ] || fail "the card of rank $rank is not known"
+heat "$card"
+quiet 10
+fault "compute $rank 1.8"
+expect 60 "a rank whose GPU is hot" compute "$rank"
+has_cause() { has_incident '.state == "firing" and .cause == "gpu temperature"'; }
+wait_until 30 "the cause" has_cause || fail "the cause is not stated: $(open_incidents)"
+open_incidents | jq -e '.[0].evidence[] | select(.what == "time per step that temperature held the gpu'"'"'s clock down")' \
+  >/dev/null || fail "the evidence has no row of it: $(open_incidents)"
+open_incidents | jq -r '.[0].summary'
+heat
+heal
+end_job || fail "the job failed"
+stop_agent here
+[ "$ended" -eq 0 ] || fail "the agent ends with status $ended"

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What readings of the cards add up to, and whose they are. */
+#include "agent/gpu/gpu_totals.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	PID = 4711,
+};
+
+struct reading {
+	struct nt_gpu_totals totals;
+	struct nt_gpu_cards cards;
+	uint64_t now_ns;
+};
+
+static int begin(void **state)
+{
+	struct reading *reading = calloc(1, sizeof(*reading));
+
+	assert_non_null(reading);
+	reading->cards.count = 2;
+	reading->now_ns = NT_SECOND;
+	for (uint32_t i = 0; i < 2; i++)
+		(void)snprintf(reading->cards.card[i].id, NT_GPU_CARD_ID, "GPU-%u", i);
+	reading->cards.card[0].pid[0] = PID;
+	reading->cards.card[0].pids = 1;
+	*state = reading;
+	return 0;
+}
+
+static int end(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void set(struct reading *reading, uint32_t card, enum nt_gpu_card_value at, uint64_t value)
+{
+	reading->cards.card[card].value[at] = value;
+	reading->cards.card[card].known |= UINT32_C(1) << at;
+}
+
+/* One more reading, so many ns after the last. */
+static void read_after(struct reading *reading, uint64_t ns)
+{
+	reading->now_ns += ns;
+	nt_gpu_totals_add(&reading->totals, &reading->cards, reading->now_ns);
+}
+
+static struct nt_gpu_total total_of(const struct reading *reading, uint32_t pid)
+{
+	struct nt_gpu_total total;
+
+	assert_true(nt_gpu_totals_get(&reading->totals, pid, &total));
+	return total;
+}
+
+static void the_time_between_readings_counts_while_a_reason_stands(void **state)
+{
+	struct reading *reading = *state;
+
+	read_after(reading, 0);
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_THERMAL);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND);
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_POWER_CAP | NT_GPU_REASON_POWER_BRAKE);
+	read_after(reading, NT_SECOND);
+	set(reading, 0, NT_GPU_CARD_REASONS,
+	    NT_GPU_REASON_HARDWARE | NT_GPU_REASON_HARDWARE_THERMAL);
+	read_after(reading, NT_SECOND);
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_HARDWARE);
+	read_after(reading, NT_SECOND);
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_IDLE);
+	read_after(reading, NT_SECOND);
+	/* The hardware's slowdown because of temperature is of that. */
+	assert_int_equal(total_of(reading, PID).thermal_ns, 2 * NT_SECOND);
+	assert_int_equal(total_of(reading, PID).power_ns, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).hardware_ns, 2 * NT_SECOND);
+}
+
+static void the_drivers_counters_count_up_to_the_time_between(void **state)
+{
+	struct reading *reading = *state;
+
+	set(reading, 0, NT_GPU_CARD_THERMAL, 100 * NT_SECOND);
+	read_after(reading, 0);
+	set(reading, 0, NT_GPU_CARD_THERMAL, 100 * NT_SECOND + NT_SECOND / 4);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND / 4);
+	set(reading, 0, NT_GPU_CARD_THERMAL, UINT64_MAX);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND + NT_SECOND / 4);
+	/* The driver was loaded again. */
+	set(reading, 0, NT_GPU_CARD_THERMAL, 0);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND + NT_SECOND / 4);
+}
+
+/* The driver hung, or a worker was replaced: what held meanwhile is not known. */
+static void a_long_time_between_readings_counts_nothing(void **state)
+{
+	struct reading *reading = *state;
+
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_THERMAL);
+	read_after(reading, 0);
+	read_after(reading, NT_GPU_TOTALS_GAP_NS + 1);
+	assert_int_equal(total_of(reading, PID).thermal_ns, 0);
+	read_after(reading, NT_GPU_TOTALS_GAP_NS);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_GPU_TOTALS_GAP_NS);
+}
+
+static void errors_are_those_since_the_first_reading(void **state)
+{
+	struct reading *reading = *state;
+
+	set(reading, 0, NT_GPU_CARD_UNCORRECTED, 7);
+	set(reading, 0, NT_GPU_CARD_XIDS, 0);
+	read_after(reading, 0);
+	set(reading, 0, NT_GPU_CARD_UNCORRECTED, 9);
+	set(reading, 0, NT_GPU_CARD_XIDS, 1);
+	set(reading, 0, NT_GPU_CARD_LAST_XID, 94);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).uncorrected, 2);
+	assert_int_equal(total_of(reading, PID).xids, 1);
+	assert_int_equal(total_of(reading, PID).last_xid, 94);
+	/* Another worker begins to count. */
+	set(reading, 0, NT_GPU_CARD_XIDS, 0);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).xids, 1);
+}
+
+static void a_process_without_a_card_has_no_totals(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_total total;
+
+	read_after(reading, 0);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, &total));
+	assert_int_equal(total.thermal_ns, 0);
+	reading->cards.card[0].pids = 0;
+	read_after(reading, NT_SECOND);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+	/* A card that is gone has no processes. */
+	reading->cards.card[0].pids = 1;
+	read_after(reading, NT_SECOND);
+	reading->cards.count = 0;
+	read_after(reading, NT_SECOND);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+}
+
+static void of_several_cards_the_worst_counts(void **state)
+{
+	struct reading *reading = *state;
+
+	reading->cards.card[1].pid[0] = PID;
+	reading->cards.card[1].pids = 1;
+	set(reading, 0, NT_GPU_CARD_CLOCK, 1980);
+	set(reading, 0, NT_GPU_CARD_CLOCK_MOST, 1980);
+	set(reading, 0, NT_GPU_CARD_UNCORRECTED, 0);
+	set(reading, 1, NT_GPU_CARD_UNCORRECTED, 0);
+	set(reading, 1, NT_GPU_CARD_CLOCK, 990);
+	set(reading, 1, NT_GPU_CARD_CLOCK_MOST, 1755);
+	set(reading, 1, NT_GPU_CARD_TEMPERATURE, 91);
+	set(reading, 1, NT_GPU_CARD_REASONS, NT_GPU_REASON_THERMAL);
+	read_after(reading, 0);
+	set(reading, 0, NT_GPU_CARD_UNCORRECTED, 1);
+	set(reading, 1, NT_GPU_CARD_UNCORRECTED, 2);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).uncorrected, 3);
+	assert_int_equal(total_of(reading, PID).clock_mhz, 990);
+	assert_int_equal(total_of(reading, PID).most_clock_mhz, 1755);
+	assert_int_equal(total_of(reading, PID).celsius, 91);
+}
+
+/* Cards are known by their names: another order, or another card in the place, changes nothing. */
+static void cards_keep_their_totals(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_card first = reading->cards.card[0];
+
+	set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_THERMAL);
+	read_after(reading, 0);
+	read_after(reading, NT_SECOND);
+	first = reading->cards.card[0];
+	reading->cards.card[0] = reading->cards.card[1];
+	reading->cards.card[1] = first;
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).thermal_ns, 2 * NT_SECOND);
+}
+
+static void more_cards_than_places_replace_those_that_are_gone(void **state)
+{
+	struct reading *reading = *state;
+
+	reading->cards.count = NT_GPU_CARDS;
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < NT_GPU_CARDS; i++)
+			(void)snprintf(reading->cards.card[i].id, NT_GPU_CARD_ID, "GPU-%d-%u",
+				       round, i);
+		set(reading, 0, NT_GPU_CARD_REASONS, NT_GPU_REASON_THERMAL);
+		read_after(reading, NT_SECOND);
+		/* The new one has not the totals of the old. */
+		assert_int_equal(total_of(reading, PID).thermal_ns, 0);
+		read_after(reading, NT_SECOND);
+		assert_int_equal(total_of(reading, PID).thermal_ns, NT_SECOND);
+		assert_int_equal(reading->totals.count, NT_GPU_CARDS);
+	}
+	/* Names that are the same do no harm. */
+	for (uint32_t i = 0; i < NT_GPU_CARDS; i++)
+		(void)snprintf(reading->cards.card[i].id, NT_GPU_CARD_ID, "GPU");
+	read_after(reading, NT_SECOND);
+	assert_int_equal(reading->totals.count, NT_GPU_CARDS);
+}
+
+#define TOTALS_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TOTALS_TEST(the_time_between_readings_counts_while_a_reason_stands),
+		TOTALS_TEST(the_drivers_counters_count_up_to_the_time_between),
+		TOTALS_TEST(a_long_time_between_readings_counts_nothing),
+		TOTALS_TEST(errors_are_those_since_the_first_reading),
+		TOTALS_TEST(a_process_without_a_card_has_no_totals),
+		TOTALS_TEST(of_several_cards_the_worst_counts),
+		TOTALS_TEST(cards_keep_their_totals),
+		TOTALS_TEST(more_cards_than_places_replace_those_that_are_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
