@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Fetches the real libraries of wheels.txt once, checks their hashes and unpacks their shared objects
-# to $NT_CACHE/wheels/NAME-VERSION/. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
+# Fetches the real libraries of wheels.txt once, checks their hashes and unpacks their shared objects,
+# and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -27,7 +27,7 @@ import os, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     for name in wheel.namelist():
         base = os.path.basename(name)
-        if ".so" in base and "/lib/" in name:
+        if (".so" in base and "/lib/" in name) or base == "nvml.h":
             with open(os.path.join(sys.argv[2], base), "wb") as out:
                 out.write(wheel.read(name))
 PY
