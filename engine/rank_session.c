@@ -4,6 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/system/clock.h"
+
+/* What held a GPU's clock down so long ago is stated as present. */
+static const uint64_t HELD_NS = 3 * NT_SECOND;
+
 const char *nt_rank_session_text(const struct nt_rank_session *session,
 				 enum nt_rank_session_name name)
 {
@@ -179,6 +184,32 @@ static int add_series(struct nt_rank_session *session, const struct nt_comm_wind
 	return 0;
 }
 
+/* The driver is read once a second, and windows may be shorter. */
+static bool is_held(uint64_t *held_ns, uint64_t window_ns, uint64_t end_ns)
+{
+	if (window_ns)
+		*held_ns = end_ns;
+	return *held_ns && end_ns - *held_ns <= HELD_NS;
+}
+
+static void take_gpu(struct nt_rank_session *session, const struct nt_host_evidence *host,
+		     uint64_t end_ns)
+{
+	uint64_t *held_ns = session->gpu_held_ns;
+
+	session->gpu = (struct nt_snapshot_gpu){
+		.clock_mhz = host->gpu_clock_mhz,
+		.most_clock_mhz = host->gpu_most_clock_mhz,
+		.celsius = host->gpu_celsius,
+		.memory_used = host->gpu_memory_used,
+		.memory_total = host->gpu_memory_total,
+		.last_xid = host->gpu_last_xid,
+		.by_temperature = is_held(&held_ns[0], host->gpu_thermal_ns, end_ns),
+		.by_power = is_held(&held_ns[1], host->gpu_power_ns, end_ns),
+		.by_hardware = is_held(&held_ns[2], host->gpu_hardware_ns, end_ns),
+	};
+}
+
 int nt_rank_session_count(struct nt_rank_session *session, const struct nt_message *message,
 			  uint64_t end_ns, struct nt_rank_session_counters *counters)
 {
@@ -203,6 +234,8 @@ int nt_rank_session_count(struct nt_rank_session *session, const struct nt_messa
 	session->alloc_bytes += window->alloc_bytes;
 	session->lost += window->lost;
 	session->uses_gpu |= window->uses_gpu;
+	if (end_ns >= session->last_seen_ns)
+		take_gpu(session, &window->host, end_ns);
 	if (!session->first_seen_ns || end_ns < session->first_seen_ns)
 		session->first_seen_ns = end_ns;
 	if (end_ns > session->last_seen_ns)

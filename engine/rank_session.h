@@ -12,6 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
+#include "engine/snapshot.h"
 #include "proto/wire.h"
 
 enum {
@@ -84,6 +85,9 @@ struct nt_rank_session {
 	uint64_t steps, launches, copies, copy_bytes, allocs, alloc_bytes, lost;
 	uint64_t first_seen_ns, last_seen_ns;
 	bool uses_gpu;
+	struct nt_snapshot_gpu gpu; /* by its last windows */
+	/* Ends of the last windows in which temperature, a power cap, the hardware held it down. */
+	uint64_t gpu_held_ns[3];
 
 	/* Windows by end, oldest first. */
 	struct nt_waiting *waiting;

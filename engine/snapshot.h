@@ -42,6 +42,15 @@ struct nt_snapshot_op {
 	uint64_t calls, bytes;
 };
 
+/* The state of a rank's GPUs, by their driver; all 0: unknown. */
+struct nt_snapshot_gpu {
+	uint32_t clock_mhz, most_clock_mhz, celsius;
+	uint64_t memory_used, memory_total; /* bytes */
+	uint32_t last_xid; /* 0: none */
+	/* What held the clock down in the last seconds. */
+	bool by_temperature, by_power, by_hardware;
+};
+
 struct nt_snapshot_rank {
 	uint32_t rank, local_rank, pid;
 	bool rank_known; /* false: `rank` is only a number that identifies the process */
@@ -49,6 +58,7 @@ struct nt_snapshot_rank {
 	bool silent; /* no data from its agent for 10 s */
 	bool ended, finalized;
 	bool uses_gpu;
+	struct nt_snapshot_gpu gpu_state;
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */

@@ -139,6 +139,7 @@ struct nt_host_evidence {
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	uint64_t gpu_thermal_ns, gpu_power_ns, gpu_hardware_ns, gpu_uncorrected, gpu_xids;
 	uint32_t gpu_last_xid, gpu_clock_mhz, gpu_most_clock_mhz, gpu_celsius;
+	uint64_t gpu_memory_used, gpu_memory_total;
 	const char *state;
 };
 

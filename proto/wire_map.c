@@ -263,6 +263,8 @@ static const struct nt_wire_field fields_nt_host_evidence[] = {
 	U32(HostEvidence, nt_host_evidence, gpu_clock_mhz),
 	U32(HostEvidence, nt_host_evidence, gpu_most_clock_mhz),
 	U32(HostEvidence, nt_host_evidence, gpu_celsius),
+	U64(HostEvidence, nt_host_evidence, gpu_memory_used),
+	U64(HostEvidence, nt_host_evidence, gpu_memory_total),
 };
 SHAPE(nt_host_evidence, host_evidence, NULL);
 

@@ -62,6 +62,8 @@ static void add(struct nt_gpu_total *total, const struct nt_gpu_card *last,
 	total->clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK);
 	total->most_clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK_MOST);
 	total->celsius = (uint32_t)value_of(card, NT_GPU_CARD_TEMPERATURE);
+	total->memory_used = value_of(card, NT_GPU_CARD_MEMORY_USED);
+	total->memory_total = value_of(card, NT_GPU_CARD_MEMORY_TOTAL);
 }
 
 /* The place of a card: its own, a free one, or that of a card which this reading does not have. */
@@ -140,6 +142,8 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 		}
 		ret_total->celsius =
 			total->celsius > ret_total->celsius ? total->celsius : ret_total->celsius;
+		ret_total->memory_used += total->memory_used;
+		ret_total->memory_total += total->memory_total;
 		found = true;
 	}
 	return found;

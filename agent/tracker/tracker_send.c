@@ -65,6 +65,8 @@ static void take_gpu(const struct nt_host_sample *before, const struct nt_host_s
 	host->gpu_clock_mhz = is->clock_mhz;
 	host->gpu_most_clock_mhz = is->most_clock_mhz;
 	host->gpu_celsius = is->celsius;
+	host->gpu_memory_used = is->memory_used;
+	host->gpu_memory_total = is->memory_total;
 	if (!before->has_gpu)
 		return;
 	host->gpu_thermal_ns = less(is->thermal_ns, was->thermal_ns);

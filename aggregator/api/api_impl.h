@@ -56,6 +56,13 @@ NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items,
 /* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
 
+/* ---- api_gpu.c ------------------------------------------------------------------------------- */
+
+struct nt_snapshot_gpu;
+
+/* An object, or null if nothing is known; the caller owns it. NULL: out of memory. */
+json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu);
+
 /* ---- the handlers: `data` is the struct nt_api ----------------------------------------------- */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,

@@ -300,6 +300,7 @@ static int set_identity(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "process", nt_json_text(rank->process));
 	failed |= set(object, "pid", json_integer(rank->pid));
 	failed |= set(object, "uses_gpu", json_boolean(rank->uses_gpu));
+	failed |= set(object, "gpu_state", nt_api_gpu_state(&rank->gpu_state));
 	return failed;
 }
 

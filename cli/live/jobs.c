@@ -42,10 +42,19 @@ static const struct nt_column job_columns[] = {
 };
 
 static const struct nt_column rank_columns[] = {
-	{"RANK", true, false},         {"STATE", false, false},    {"NODE", false, true},
-	{"POD", false, true, true},    {"PID", true, false, true}, {"TIER", false, false, true},
-	{"STEP", true, false},         {"OWN", true, false},       {"PEERS", true, false},
-	{"HOST", true, false, true},   {"BLOCKED", true, false},   {"SAMPLED", true, false, true},
+	{"RANK", true, false},
+	{"STATE", false, false},
+	{"NODE", false, true},
+	{"POD", false, true, true},
+	{"PID", true, false, true},
+	{"TIER", false, false, true},
+	{"STEP", true, false},
+	{"OWN", true, false},
+	{"PEERS", true, false},
+	{"HOST", true, false, true},
+	{"BLOCKED", true, false},
+	{"SAMPLED", true, false, true},
+	{"GPU", false, true, true, true},
 	{"INSIDE", false, true, true},
 };
 
@@ -117,6 +126,30 @@ static int add_job(struct nt_table *table, const json_t *job)
 	return r;
 }
 
+/* "71% 91C temperature": the clock, of the possible one, and what holds it down; "-": not known. */
+static int add_gpu(struct nt_table *table, const json_t *rank)
+{
+	const json_t *gpu = json_object_get(rank, "gpu_state");
+	const json_t *held = json_object_get(gpu, "held_down_by");
+	const double clock = nt_json_get_number(gpu, "clock_mhz", 0),
+		     most = nt_json_get_number(gpu, "most_clock_mhz", 0),
+		     celsius = nt_json_get_number(gpu, "temperature_celsius", 0);
+	nt_autobuf struct nt_buf text = {0};
+	int r = 0;
+
+	if (clock > 0 && most > 0)
+		r = nt_buf_printf(&text, "%.0f%%", 100 * clock / most);
+	if (r == 0 && celsius > 0)
+		r = nt_buf_printf(&text, "%s%.0fC", text.len ? " " : "", celsius);
+	for (size_t i = 0; r == 0 && i < json_array_size(held); i++)
+		r = nt_buf_printf(&text, "%s%s", text.len ? " " : "",
+				  json_string_value(json_array_get(held, i)) ?: "?");
+	if (r < 0)
+		return r;
+	return nt_table_add(table, json_array_size(held) ? NT_STYLE_BAD : NT_STYLE_PLAIN, "%s",
+			    text.len ? (const char *)text.data : "-");
+}
+
 static int add_rank(struct nt_table *table, const json_t *rank)
 {
 	static const char *const durations[] = {
@@ -143,6 +176,8 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 		r = nt_table_add(table, 0, "%s", duration(rank, durations[i], text));
 	if (r == 0)
 		r = add_sampled(table, rank);
+	if (r == 0)
+		r = add_gpu(table, rank);
 	if (r == 0)
 		r = nt_table_add(
 			table, NT_STYLE_DIM, "%s",

@@ -52,6 +52,11 @@ wait_until 30 "the cause" has_cause || fail "the cause is not stated: $(open_inc
 open_incidents | jq -e '.[0].evidence[] | select(.what == "time per step that temperature held the gpu'"'"'s clock down")' \
   >/dev/null || fail "the evidence has no row of it: $(open_incidents)"
 open_incidents | jq -r '.[0].summary'
+ranks | jq -e ".[] | select(.rank == $rank) | .gpu_state |
+  .clock_mhz == 1410 and .temperature_celsius == 91 and .held_down_by == [\"temperature\"]" >/dev/null ||
+  fail "the state of the GPU is not listed: $(ranks | jq -c '.[].gpu_state')"
+"$bin/neutracer" jobs "$job_id" --server "http://127.0.0.1:$port" --token-file "$work/token" | grep -q '71% 91C temperature' ||
+  fail "the table lacks the state of the GPU"
 heat
 heal
 end_job || fail "the job failed"

@@ -363,6 +363,8 @@ static inline void golden_fill_window(void)
 	golden_window_10.window.host.gpu_clock_mhz = 2208;
 	golden_window_10.window.host.gpu_most_clock_mhz = 2209;
 	golden_window_10.window.host.gpu_celsius = 2210;
+	golden_window_10.window.host.gpu_memory_used = 2211;
+	golden_window_10.window.host.gpu_memory_total = 2212;
 }
 
 #endif
