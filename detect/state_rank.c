@@ -17,6 +17,9 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_u8(codec, &track->far_run, UINT8_MAX);
 	nt_code_u8(codec, &track->far_fresh, NT_FAR_FRESH);
+	nt_code_real(codec, &track->rhythm.at);
+	nt_code_real(codec, &track->rhythm.gap);
+	nt_code_bool(codec, &track->rhythm.is_equal);
 	nt_code_real(codec, &track->marked);
 	nt_code_bool(codec, &track->always);
 	nt_code_u8(codec, &track->peers_seen, UINT8_MAX);

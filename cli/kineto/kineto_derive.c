@@ -54,12 +54,14 @@ struct derivation {
 	struct stream_calls *sequence;
 	size_t sequences;
 	struct likely_member *likely;
+	uint32_t *number; /* of ranks: scratch */
 };
 
 static void release(struct derivation *derivation)
 {
 	free(derivation->sequence);
 	free(derivation->likely);
+	free(derivation->number);
 }
 
 /* What is compared of a call; 0: nothing, as members end it at different times. */
@@ -207,6 +209,37 @@ static double gap_behind(const struct derivation *derivation, size_t candidates,
 		       : INFINITY;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Whether the nearest ones and the rank itself are a group that its file lists. */
+static bool is_listed(const struct derivation *derivation, const struct stream_calls *calls)
+{
+	const struct nt_kineto_rank *rank = calls->rank;
+	uint32_t *number = derivation->number;
+
+	number[0] = rank->rank;
+	for (size_t i = 1; i < calls->size; i++)
+		number[i] = derivation->sequence[derivation->likely[i - 1].at].rank->rank;
+	qsort(number, calls->size, sizeof(*number), by_number);
+	for (size_t i = 0; i < rank->groups; i++) {
+		const struct nt_kineto_group *group = &rank->group[i];
+		uint64_t id = group->name_hash;
+
+		if (!group->listed || group->size != calls->size)
+			continue;
+		for (size_t j = 0; j < calls->size; j++)
+			id = nt_hash_u64(id, number[j]);
+		if (nt_hash_mix(id) == group->id)
+			return true;
+	}
+	return false;
+}
+
 /* How many candidates are members; 0: it cannot be said. */
 static size_t count_members(const struct derivation *derivation,
 			    const struct stream_calls *sequence, size_t candidates)
@@ -214,7 +247,8 @@ static size_t count_members(const struct derivation *derivation,
 	const size_t others = sequence->size - 1;
 	size_t best = 0;
 
-	if (candidates >= others && gap_behind(derivation, candidates, others) > APART)
+	if (candidates >= others &&
+	    (gap_behind(derivation, candidates, others) > APART || is_listed(derivation, sequence)))
 		return others;
 	if (derivation->is_whole)
 		return 0;
@@ -326,7 +360,8 @@ int nt_kineto_derive_groups(struct nt_kineto_ranks *in, uint32_t world)
 	if (r < 0)
 		return r == -E2BIG ? 0 : r;
 	derivation.likely = calloc(in->ranks, sizeof(*derivation.likely));
-	if (!derivation.likely)
+	derivation.number = calloc(in->ranks, sizeof(*derivation.number));
+	if (!derivation.likely || !derivation.number)
 		return -ENOMEM;
 	for (size_t i = 0; i < derivation.sequences; i++)
 		find_members(&derivation, i);

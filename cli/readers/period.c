@@ -96,7 +96,17 @@ static uint32_t list_candidates(struct run *run, uint32_t runs, uint32_t *gap, u
 	return found;
 }
 
-static uint32_t choose(const uint32_t *call, uint32_t n, const uint32_t *candidate, uint32_t count)
+/* Whether every kind of call occurs in each period, as far as their number tells. */
+static bool has_all_kinds(uint32_t n, uint32_t period, const uint32_t *times, uint32_t kinds)
+{
+	for (uint32_t i = 0; i < kinds; i++)
+		if (times[i] && times[i] + 1.0 < 0.9 * n / period)
+			return false;
+	return true;
+}
+
+static uint32_t choose(const uint32_t *call, uint32_t n, const uint32_t *candidate, uint32_t count,
+		       const uint32_t *times, uint32_t kinds)
 {
 	uint32_t shortest = 0, best = 0;
 	double least = 0.0;
@@ -109,6 +119,9 @@ static uint32_t choose(const uint32_t *call, uint32_t n, const uint32_t *candida
 	}
 	if (!shortest)
 		return 1;
+	/* Steps with a barrier beside each twentieth one: a longer period adds nothing. */
+	if (has_all_kinds(n, shortest, times, kinds))
+		return shortest;
 	/* Forty equal layers, then something else: the layer fits, but is no step. */
 	least = fit(call, n, shortest);
 	for (uint32_t i = 0; i < count; i++) {
@@ -153,9 +166,9 @@ int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, ui
 		return -ENOMEM;
 	call += calls - n;
 	count = list_candidates(run, cut_runs(call, n, run), gap, n, candidate);
-	period.calls = choose(call, n, candidate, count);
 	for (uint32_t i = 0; i < n; i++)
 		times[call[i]]++;
+	period.calls = choose(call, n, candidate, count, times, kinds);
 	if (period.calls > 1)
 		find_anchor(n, shape, times, kinds, &period);
 	*ret_period = period;

@@ -40,3 +40,22 @@ double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far)
 	return log(is_far ? faulty / healthy : (1.0 - faulty) / (1.0 - healthy)) /
 	       nt_cusum_exponent();
 }
+
+static double tolerance_of(double window)
+{
+	return nt_stats_max(1.0, window);
+}
+
+void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window)
+{
+	const double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0;
+
+	rhythm->is_equal = rhythm->gap > 0.0 && fabs(gap - rhythm->gap) <= tolerance_of(window);
+	rhythm->gap = gap;
+	rhythm->at = step;
+}
+
+bool nt_far_rhythm_is_regular(const struct nt_far_rhythm *rhythm, double window)
+{
+	return rhythm->is_equal && rhythm->gap >= NT_RHYTHM_LEAST * tolerance_of(window);
+}

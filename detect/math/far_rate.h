@@ -30,4 +30,17 @@ struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint32_t 
  */
 double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far);
 
+/*
+ * Whether a rank falls far behind at equal distances: then its program does so every so many steps,
+ * as when one rank writes checkpoints. A fault keeps no count of steps.
+ */
+struct nt_far_rhythm {
+	double at, gap; /* steps: of the last time, since the one before; 0: there was none */
+	bool is_equal; /* that gap is as long as the one before */
+};
+
+/* `step`: of the job, from 1; `window`: steps of a window, within which the place is not known. */
+void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window);
+bool nt_far_rhythm_is_regular(const struct nt_far_rhythm *rhythm, double window);
+
 #endif

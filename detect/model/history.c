@@ -29,6 +29,11 @@ static const struct nt_history_round *latest(const struct nt_history *history, u
 	return &history->round[(history->next + NT_HISTORY_ROUNDS - 1 - i) % NT_HISTORY_ROUNDS];
 }
 
+double nt_history_last_steps(const struct nt_history *history)
+{
+	return history->count ? latest(history, 0)->steps : 0.0;
+}
+
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
 {
 	double step[NT_HISTORY_BEFORE];

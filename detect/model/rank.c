@@ -11,6 +11,7 @@ void nt_track_clear_sums(struct nt_track *track)
 	nt_cusum_clear(&track->rate);
 	track->far_fresh = 0;
 	track->marked = 0.0;
+	track->rhythm = (struct nt_far_rhythm){0};
 }
 
 double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *rules)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "detect/math/cusum.h"
+#include "detect/math/far_rate.h"
 #include "detect/model/collective_round.h"
 #include "detect/model/frame.h"
 #include "detect/model/time.h"
@@ -77,6 +78,7 @@ struct nt_track {
 	struct nt_cusum level; /* of the peer deviation */
 	struct nt_cusum shift; /* of the deviation minus its own centre */
 	struct nt_cusum rate; /* of how often it is far: see nt_far_rate */
+	struct nt_far_rhythm rhythm;
 };
 
 /* Evidence gathered while a sum is high: weighted means of the rank and of its reference. */

@@ -532,6 +532,10 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	if (sum == &track->rate && track->mode == NT_MODE_PAST &&
 	    proposal.class == NT_CLASS_UNKNOWN)
 		return 0;
+	/* What happens every so many steps, the program does; a cause says more. */
+	if (sum == &track->rate && proposal.cause == NT_EVIDENCE_TEXT_NONE && !rank->in_incident &&
+	    nt_far_rhythm_is_regular(&track->rhythm, nt_history_last_steps(&detect->step.history)))
+		return 0;
 	if (is_of_role(detect, rank, track, &proposal))
 		return 0;
 	proposal.series = (uint8_t)series;

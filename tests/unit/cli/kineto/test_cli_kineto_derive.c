@@ -101,11 +101,26 @@ static void groups_that_cannot_be_told_apart_are_not_derived(void **state)
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct job *job = *state;
 
+	job->unlisted = true;
 	play_unnamed(job, 2, false);
 	trace = read_files(job, RANKS);
 	for (size_t i = 0; i < RANKS; i++)
 		for (size_t c = 0; c < trace->frame[1].rank[i].comms; c++)
 			assert_int_equal(trace->frame[1].rank[i].comm[c].size, 2);
+}
+
+/* The same, but the files list the groups: those that are as near as others are the listed ones. */
+static void groups_that_are_listed_need_no_distance(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_unnamed(job, 2, false);
+	trace = read_files(job, RANKS);
+	for (size_t i = 0; i < STAGE; i++) {
+		assert_true(stage_of(trace, i) == stage_of(trace, 0));
+		assert_int_equal(comm_of(trace, 0, i, NT_FRAME_SYNCHRONISING)->rank, i);
+	}
 }
 
 /* All ranks make the same calls, but these are of two groups. */
@@ -114,6 +129,7 @@ static void calls_of_fewer_ranks_are_no_sequence_of_all(void **state)
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct job *job = *state;
 
+	job->unlisted = true;
 	for (int n = 0; n < STEPS; n++)
 		for (int i = 0; i < RANKS; i++) {
 			add_step(job, i, n, (unsigned int)n * 200000, 200000);
@@ -148,6 +164,7 @@ int main(void)
 		KINETO_TEST(members_end_their_calls_together),
 		KINETO_TEST(a_member_without_a_file_is_not_replaced_by_another_rank),
 		KINETO_TEST(groups_that_cannot_be_told_apart_are_not_derived),
+		KINETO_TEST(groups_that_are_listed_need_no_distance),
 		KINETO_TEST(calls_of_fewer_ranks_are_no_sequence_of_all),
 		KINETO_TEST(too_many_streams_are_left_alone),
 	};

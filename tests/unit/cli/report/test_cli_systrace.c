@@ -62,6 +62,23 @@ static void a_step_is_the_period_of_the_calls(void **state)
 	assert_int_equal(find_period(&calls).calls, 1);
 }
 
+/* A barrier beside each 17th step is a call of the step's own kind: 17 steps fit better, and are none. */
+static void a_barrier_beside_some_steps_does_not_join_them(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	for (int i = 0; i < 21; i++) {
+		call(&calls, "aaabababC", 17);
+		call(&calls, "C", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 9);
+	assert_true(period.has_anchor);
+	assert_int_equal(period.anchor, 'C');
+}
+
 static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
 {
 	nt_autobuf struct nt_buf calls = {0};
@@ -481,6 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_the_period_of_the_calls),
+		cmocka_unit_test(a_barrier_beside_some_steps_does_not_join_them),
 		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
 		cmocka_unit_test(every_time_falls_into_a_frame_that_ends_no_sooner),
 		cmocka_unit_test(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Faults that show in some steps only. */
+#include "detect/math/far_rate.h"
 #include "tests/unit/detect/detect_frames.h"
 
 enum {
@@ -196,6 +197,76 @@ static bool pair_accuses(double part_of_0, double part_of_1)
 }
 
 /* Most of the time they are alike, and nobody waits for a rank that is faster at times. */
+/* Rank 3 works longer in each n-th window. Returns whether it is accused within LONG windows. */
+static bool is_accused_for_each(struct job *job, uint32_t n)
+{
+	for (uint32_t i = 0; i < LONG; i++) {
+		job->sim.rank[3].host = (i % n ? 5.0 : 150.0) * SIM_MS;
+		sim_pass(&job->sim, job->detect, 1);
+		if (sim_firing(job->detect, 0))
+			return true;
+	}
+	return false;
+}
+
+/* As a rank that writes the checkpoints, or evaluates, while the others wait. */
+static void what_one_rank_does_every_so_many_steps_is_no_fault(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].host = 5.0 * SIM_MS;
+	job->sim.steps = 1;
+	assert_false(is_accused_for_each(job, 17));
+}
+
+/* Such distances are often equal by chance. */
+static void what_it_does_in_every_few_steps_is_one(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].host = 5.0 * SIM_MS;
+	job->sim.steps = 1;
+	assert_true(is_accused_for_each(job, 5));
+}
+
+/* What is known to be a pause of the collector is said, however regular it is. */
+static void a_regular_pause_with_a_cause_is_named(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].host = 5.0 * SIM_MS;
+	job->sim.steps = 1;
+	for (uint32_t i = 0; i < LONG && !sim_firing(job->detect, 0); i++) {
+		job->sim.rank[3].host = (i % 17 ? 5.0 : 150.0) * SIM_MS;
+		job->sim.rank[3].gc = i % 17 ? 0.0 : 145.0 * SIM_MS;
+		sim_pass(&job->sim, job->detect, 1);
+	}
+	assert_non_null(sim_firing(job->detect, 0));
+	assert_string_equal(sim_firing(job->detect, 0)->cause, "garbage collection");
+}
+
+static void distances_are_equal_within_a_window(void **state)
+{
+	struct nt_far_rhythm rhythm = {0};
+
+	(void)state;
+	nt_far_rhythm_add(&rhythm, 100.0, 1.0);
+	nt_far_rhythm_add(&rhythm, 117.0, 1.0);
+	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
+	nt_far_rhythm_add(&rhythm, 135.0, 1.0);
+	assert_true(nt_far_rhythm_is_regular(&rhythm, 1.0));
+	/* With windows of three steps it may have been any of these. */
+	assert_false(nt_far_rhythm_is_regular(&rhythm, 3.0));
+	nt_far_rhythm_add(&rhythm, 150.0, 1.0);
+	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
+	nt_far_rhythm_add(&rhythm, 200.0, 5.0);
+	nt_far_rhythm_add(&rhythm, 254.0, 5.0);
+	assert_true(nt_far_rhythm_is_regular(&rhythm, 5.0));
+}
+
 static void of_two_ranks_the_one_that_is_slow_at_times_is_named(void **state)
 {
 	(void)state;
@@ -215,6 +286,10 @@ int main(void)
 		CASE(one_disturbance_of_some_steps_is_no_fault),
 		CASE(a_rank_that_is_always_far_is_found_among_turns),
 		CASE(it_ends_when_no_step_is_long_any_more),
+		CASE(what_one_rank_does_every_so_many_steps_is_no_fault),
+		CASE(what_it_does_in_every_few_steps_is_one),
+		CASE(a_regular_pause_with_a_cause_is_named),
+		cmocka_unit_test(distances_are_equal_within_a_window),
 		cmocka_unit_test(of_two_ranks_the_one_that_is_slow_at_times_is_named),
 	};
 
