@@ -48,6 +48,12 @@ static bool is_comparable(const struct nt_network *network)
 	       network->bytes >= NT_DETECT_LINK_BYTES;
 }
 
+/* It is measured, and its past will be known soon. */
+static bool is_learning(const struct nt_detect *detect, const struct nt_network *network)
+{
+	return !network->past.ready && detect->frames - network->frame < NT_COLLECTIVE_ROUND_FRAMES;
+}
+
 bool nt_network_compare(struct nt_detect *detect, struct nt_detect_comm *comm)
 {
 	struct nt_network *network = &comm->network;
@@ -63,11 +69,10 @@ bool nt_network_compare(struct nt_detect *detect, struct nt_detect_comm *comm)
 
 		if (other == comm || !is_alike(comm, other) || count_nodes(detect, other) != nodes)
 			continue;
-		/* It is compared when that past is known. */
-		if (!other->network.past.ready)
+		if (is_learning(detect, &other->network))
 			return false;
-		if (is_near(network->past.peer_deviation_centre,
-			    other->network.past.peer_deviation_centre))
+		if (other->network.past.ready && is_near(network->past.peer_deviation_centre,
+							 other->network.past.peer_deviation_centre))
 			past[n++] = other->network.past.value_centre;
 	}
 	network->compared = n < NT_ALIKE_COMMS ? NT_NETWORK_UNLIKE : NT_NETWORK_COMPARED;

@@ -88,6 +88,37 @@ static bool is_in_open(const struct nt_detect *detect, const struct nt_detect_co
 	return false;
 }
 
+static bool is_named(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+		struct nt_culprit_link link;
+
+		if (incident->family != NT_FAMILY_NETWORK ||
+		    !nt_detect_link_is_kind(incident->kind))
+			continue;
+		link = nt_detect_link_of(incident->kind, incident->comm);
+		if (nt_detect_link_goes_over(detect, comm, &link))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One that was always slow, and shares no NIC with others that were, has a longer way. That is its
+ * normal from then on: it must not hide what becomes slow later.
+ */
+static void settle_always_slow(struct nt_detect *detect, struct nt_detect_comm *comm)
+{
+	struct nt_network *network = &comm->network;
+
+	if (network->reference <= 0.0 || network->level.windows <= NT_PAST_WINDOWS ||
+	    is_named(detect, comm))
+		return;
+	network->reference = 0.0;
+	nt_cusum_clear(&network->level);
+}
+
 /* A total order, independent of position. */
 static bool is_worse(const struct nt_detect_comm *comm, const struct nt_detect_comm *other)
 {
@@ -108,9 +139,10 @@ int nt_network_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (!detect->links.slow)
 		return 0;
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
-		const struct nt_detect_comm *comm = detect->comm[i];
+		struct nt_detect_comm *comm = detect->comm[i];
 		int r;
 
+		settle_always_slow(detect, comm);
 		/* One that was always slow may have a longer way: only a common NIC is a fault. */
 		if (!nt_network_is_slow(detect, comm) || comm->network.reference > 0.0 ||
 		    nt_detect_link_explains(detect, comm))

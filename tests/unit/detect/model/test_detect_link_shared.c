@@ -265,6 +265,25 @@ static void ways_that_were_always_longer_name_nobody(void **state)
 	assert_nobody_was_always_slow(shared, 2, 1.4);
 }
 
+/* Nor does it hide a NIC that becomes slow later. */
+static void a_way_that_was_always_longer_hides_no_fault(void **state)
+{
+	static const uint32_t pair[][2] = {{0, 1}, {0, 1}, {1, 2}, {2, 3}, {3, 0}, {1, 3}};
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 88);
+	add_pairs(&net, pair, 6);
+	net.sim.comm[5].transfer *= 3.0;
+	net_pass(&net, 80);
+	assert_int_equal(sim_open(net.detect), 0);
+	net.sim.comm[2].transfer *= 3.0;
+	net.sim.comm[3].transfer *= 3.0;
+	net_pass(&net, 20);
+	assert_names_nic(&net, 2);
+	net_free(&net);
+}
+
 /* Of other sizes nothing is alike. */
 static void communicators_of_other_sizes_are_not_compared(void **state)
 {
@@ -312,6 +331,7 @@ int main(void)
 		cmocka_unit_test(a_slow_flag_beside_one_slow_communicator_names_no_nic),
 		cmocka_unit_test(the_nic_that_was_always_slow_is_named),
 		cmocka_unit_test(ways_that_were_always_longer_name_nobody),
+		cmocka_unit_test(a_way_that_was_always_longer_hides_no_fault),
 		cmocka_unit_test(communicators_of_other_sizes_are_not_compared),
 		cmocka_unit_test(communicators_that_share_no_node_are_told_each),
 	};
