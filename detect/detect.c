@@ -252,6 +252,10 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 			detect->roles.dirty = true;
 		rank->stage = seen->stage;
 		rank->replica = seen->replica;
+		if (seen->gpu_xids) {
+			rank->xid = seen->gpu_last_xid;
+			rank->xid_ns = frame->end_ns;
+		}
 		if (seen->observed) {
 			rank->uses_gpu = seen->uses_gpu;
 			nt_hang_note(detect, rank, seen);

@@ -124,6 +124,8 @@ static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 	nt_code_bool(codec, &rank->in_incident);
 	nt_code_bool(codec, &rank->accepted);
 	nt_code_u64(codec, &rank->ended_ns);
+	nt_code_u32(codec, &rank->xid, UINT32_MAX);
+	nt_code_u64(codec, &rank->xid_ns);
 	code_inside(codec, &rank->inside);
 	nt_code_u64(codec, &rank->worked_ns);
 	nt_code_u64(codec, &rank->stored_ns);

@@ -297,14 +297,27 @@ static void put_end(struct writer *writer, const struct nt_wire_incident *incide
 	}
 }
 
+/* ", after XID 79 of its GPU". */
+static void put_xid(struct writer *writer, const struct nt_wire_incident *incident)
+{
+	const struct nt_wire_evidence *xid = find_evidence(incident, "xid of the gpu's last error");
+
+	if (xid)
+		put(writer, ", after XID %.0f of its GPU", xid->value);
+}
+
 static void put_missing(struct writer *writer, const struct nt_wire_incident *incident)
 {
 	char since[NT_CLOCK_TEXT];
 	bool several = put_subject(writer, incident);
 
 	if (find_evidence(incident, "time until all others had ended")) {
-		put(writer, " ended first");
+		/* An error of its GPU tells, where all ended at once. */
+		put(writer, find_evidence(incident, "xid of the gpu's last error")
+				    ? " ended"
+				    : " ended first");
 		put_end(writer, incident);
+		put_xid(writer, incident);
 		(void)nt_clock_format(incident->since_real_ns, 0, since);
 		put(writer, ", at %.*s, and the job with it", TIME_LEN, since + TIME_AT);
 		return;
@@ -313,6 +326,7 @@ static void put_missing(struct writer *writer, const struct nt_wire_incident *in
 	put_since(writer, incident);
 	put(writer, " while others go on or wait for %s", several ? "them" : "it");
 	put_end(writer, incident);
+	put_xid(writer, incident);
 }
 
 static const char *const lost_sight = "ranks whose calls are seen a part of the time, and all";

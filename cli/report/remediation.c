@@ -66,6 +66,10 @@ static const struct remedy_row rows[] = {
 	 "Look at the counters of that link: errors, discards, pauses (ethtool -S, perfquery), at its "
 	 "speed as negotiated, then at cable and switch port. Until it is repaired, keep the job off "
 	 "it."},
+	{"missing", "gpu error", NULL,
+	 "Look up that number in NVIDIA's list of XID errors, and its line in the kernel log of the "
+	 "node. Drain the node, reset the GPU or replace it, and restart the job from the last "
+	 "checkpoint without it."},
 	{"missing", NULL, NULL,
 	 "Read the end of that process's log and the kernel log of its node (out of memory, Xid), "
 	 "then restart the job from the last checkpoint; the ranks that wait for it will not continue."},

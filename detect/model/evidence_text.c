@@ -99,6 +99,9 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 		"time per step that temperature held the gpu's clock down",
 	[NT_EVIDENCE_TEXT_HELD_POWER] = "time per step that a power cap held the gpu's clock down",
 	[NT_EVIDENCE_TEXT_GPU_ERRORS] = "uncorrected memory errors of the gpu, per step",
+	[NT_EVIDENCE_TEXT_GPU_ERROR] = "gpu error",
+	[NT_EVIDENCE_TEXT_XID] = "xid of the gpu's last error",
+	[NT_EVIDENCE_TEXT_DRIVER] = "gpu driver",
 };
 
 const char *nt_evidence_text(enum nt_evidence_text word)

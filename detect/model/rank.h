@@ -108,6 +108,9 @@ struct nt_detect_rank {
 	uint64_t worked_ns, stored_ns, inside_ns; /* when it was last seen so; 0: never */
 	uint64_t ended_ns;
 	uint8_t exit_signal, exit_status;
+	/* Of the last window with an error of its GPU that the driver reported: number, end. 0: none. */
+	uint32_t xid;
+	uint64_t xid_ns;
 	bool ended_by_parent;
 	int32_t stage, replica;
 	uint64_t group_id;

@@ -76,6 +76,39 @@ static bool is_earlier(const struct nt_detect_rank *rank, const struct nt_detect
 	return rank->rank < other->rank;
 }
 
+bool nt_first_death_had_xid(const struct nt_detect_rank *rank)
+{
+	return rank->xid && rank->ended_ns <= nt_stats_add(rank->xid_ns, NT_DEATH_XID_NS);
+}
+
+static bool has_failed(const struct nt_detect_rank *rank)
+{
+	return rank->known && !rank->finalized && (rank->exit_signal || rank->exit_status);
+}
+
+/*
+ * The only rank whose GPU had an error before, and that failed: all others may end at once, for that.
+ * Else NULL. A signal from outside ends a job whatever its GPUs do.
+ */
+static const struct nt_detect_rank *find_failed_gpu(const struct nt_detect *detect)
+{
+	const struct nt_detect_rank *failed = NULL;
+
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (!rank->ended || !nt_first_death_had_xid(rank))
+			continue;
+		if (failed)
+			return NULL;
+		failed = rank;
+	}
+	return failed && has_failed(failed) && !is_from_outside(signal_of(failed)) &&
+			       signal_of(failed) != SIGNAL_KILL
+		       ? failed
+		       : NULL;
+}
+
 const struct nt_detect_rank *nt_first_death(const struct nt_detect *detect)
 {
 	const struct nt_detect_rank *first = NULL;
@@ -90,8 +123,9 @@ const struct nt_detect_rank *nt_first_death(const struct nt_detect *detect)
 		if (!first || is_earlier(rank, first))
 			first = rank;
 	}
-	if (ended < 2 || !first->known || first->finalized ||
-	    !(first->exit_signal || first->exit_status))
+	if (ended >= 2 && find_failed_gpu(detect))
+		return find_failed_gpu(detect);
+	if (ended < 2 || !has_failed(first))
 		return NULL;
 	for (uint32_t i = 0; i < detect->ranks; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];

@@ -117,6 +117,22 @@ static void add_end(struct nt_proposal *proposal, const struct nt_detect_rank *r
 	};
 }
 
+/* Adds how it ended, and an error of its GPU that preceded it. */
+static void explain(struct nt_proposal *proposal, const struct nt_detect_rank *rank)
+{
+	add_end(proposal, rank);
+	if (!nt_first_death_had_xid(rank))
+		return;
+	proposal->cause = NT_EVIDENCE_TEXT_GPU_ERROR;
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_XID,
+		.unit = NT_EVIDENCE_TEXT_NUMBER,
+		.method = NT_EVIDENCE_TEXT_DRIVER,
+		.value = rank->xid,
+		.windows = 1,
+	};
+}
+
 /* All ranks have ended, and with them all incidents but that of the one that ended first. */
 static int end_all(struct nt_detect *detect)
 {
@@ -152,7 +168,7 @@ static int end_all(struct nt_detect *detect)
 		.value = (double)(last_ns - first->ended_ns) / 1e9,
 		.windows = 1,
 	};
-	add_end(&proposal, first);
+	explain(&proposal, first);
 	return nt_incidents_raise(detect, &proposal);
 }
 
@@ -198,6 +214,6 @@ int nt_hang_missing(struct nt_detect *detect, const struct nt_frame *frame)
 		.value = (double)(detect->end_ns - first->ended_ns) / 1e9,
 		.windows = 1,
 	};
-	add_end(&proposal, first);
+	explain(&proposal, first);
 	return nt_incidents_raise(detect, &proposal);
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A rank whose GPU is too hot is named with that cause: NVML states which processes compute on a card, and
-# what holds its clock down. A hot GPU of a job that is not slower is no verdict.
+# what holds its clock down. A hot GPU of a job that is not slower is no verdict. A rank that ends after an
+# XID of its GPU is named with that.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -59,6 +60,16 @@ ranks | jq -e ".[] | select(.rank == $rank) | .gpu_state |
   fail "the table lacks the state of the GPU"
 heat
 heal
-end_job || fail "the job failed"
+
+# A rank that ends after an error of its GPU is named with it.
+pid=$(ranks | jq -r ".[] | select(.rank == $rank) | .pid")
+echo "xid $card 79" >>"$SIM_NVML"
+reported() { ranks | jq -e ".[] | select(.rank == $rank) | .gpu_state.last_xid == 79" >/dev/null; }
+wait_until 30 "the XID" reported || fail "the XID is not listed"
+kill -ABRT "$pid"
+failed() { has_incident '.class == "missing" and .cause == "gpu error" and .culprits[0].rank == '"$rank"; }
+wait_until 60 "the end of the rank" failed || fail "its end has no cause: $(incidents)"
+incidents | jq -r '.[] | select(.class == "missing") | .summary'
+kill_job KILL
 stop_agent here
 [ "$ended" -eq 0 ] || fail "the agent ends with status $ended"

@@ -36,6 +36,8 @@ struct sim_rank {
 	uint64_t read, write, faults; /* of one frame */
 	double thermal, power, hardware; /* parts of the time that its GPU's clock is held down */
 	uint64_t gpu_errors; /* of one frame */
+	uint32_t xid; /* reported in this frame; 0: none */
+	uint8_t exit_signal;
 	uint8_t tier;
 	int32_t stage, replica;
 	bool absent, silent, ended, finalized, known, no_gpu;
@@ -324,6 +326,9 @@ static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *ra
 		.gpu_power_ns = (uint64_t)(rank->power * (double)times->length),
 		.gpu_hardware_ns = (uint64_t)(rank->hardware * (double)times->length),
 		.gpu_uncorrected = rank->gpu_errors,
+		.gpu_xids = rank->xid > 0,
+		.gpu_last_xid = rank->xid,
+		.exit_signal = rank->exit_signal,
 		.state = rank->state,
 		.stage = rank->stage,
 		.replica = rank->replica,

@@ -350,6 +350,18 @@ static void hangs_and_ends_say_who_is_waited_for(void **state)
 	finding.cause = NULL;
 	summary_is("rank 11 (gpu-01, GPU-5f) is gone since 12:00:12 while others go on or wait for "
 		   "it");
+	finding.cause = "gpu error";
+	finding.evidence[0] = (struct nt_finding_evidence){"xid of the gpu's last error", "",
+							   "gpu driver", 79, 0};
+	summary_is("rank 11 (gpu-01, GPU-5f) is gone since 12:00:12 while others go on or wait for "
+		   "it, after XID 79 of its GPU; cause: gpu error");
+	finding.evidence[1] = (struct nt_finding_evidence){"time until all others had ended", "s",
+							   "exit event", 1, 0};
+	finding.evidences = 2;
+	summary_is("rank 11 (gpu-01, GPU-5f) ended, after XID 79 of its GPU, at 12:00:12, and the "
+		   "job with it; cause: gpu error");
+	finding.evidences = 1;
+	finding.cause = NULL;
 	finding.class = NT_CLASS_HANG;
 	culprit[0] = (struct nt_finding_culprit){
 		.kind = NT_CULPRIT_COMMUNICATOR, .comm = 0x12, .ranks = ranks, .rank_count = 4};

@@ -15,7 +15,7 @@
 enum {
 	RANKS = 4,
 	NOBODY = -1,
-	FIRST_S = 100, /* when the first rank ends */
+	FIRST_S = 1000, /* when the first rank ends */
 };
 
 static struct nt_detect_rank rank_of[RANKS];
@@ -140,6 +140,37 @@ static void ranks_that_fail_together_have_one_reason(void **state)
 	assert_int_equal(first(), 3);
 }
 
+/* PyTorch ends all ranks at once when one fails: its GPU's error tells which. */
+static void of_ranks_that_fail_together_the_one_with_a_gpu_error_is_named(void **state)
+{
+	(void)state;
+	all_end(SIGABRT, 0);
+	rank_of[3].xid = 79;
+	rank_of[3].xid_ns = rank_of[3].ended_ns - 100 * NT_SECOND;
+	assert_int_equal(first(), 3);
+	/* Long ago. */
+	rank_of[3].xid_ns = rank_of[3].ended_ns - 121 * NT_SECOND;
+	assert_int_equal(first(), NOBODY);
+	/* Two of them: neither is the first. */
+	rank_of[3].xid_ns = rank_of[1].xid_ns = rank_of[3].ended_ns;
+	rank_of[1].xid = 94;
+	assert_int_equal(first(), NOBODY);
+	/* Who ends a job from outside does not look at GPUs. */
+	all_end(SIGTERM, 0);
+	rank_of[3].xid = 63;
+	rank_of[3].xid_ns = rank_of[3].ended_ns;
+	assert_int_equal(first(), NOBODY);
+	all_end(SIGKILL, 0);
+	rank_of[3].xid = 63;
+	rank_of[3].xid_ns = rank_of[3].ended_ns;
+	assert_int_equal(first(), NOBODY);
+	/* An orderly end is one. */
+	all_end(0, 0);
+	rank_of[3].xid = 63;
+	rank_of[3].xid_ns = rank_of[3].ended_ns;
+	assert_int_equal(first(), NOBODY);
+}
+
 static void an_orderly_end_names_nobody(void **state)
 {
 	(void)state;
@@ -182,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_launcher_kills_after_a_delay_but_a_whole_job_is_killed_at_once),
 		cmocka_unit_test(a_launcher_that_kills_the_rest_at_once_is_no_reason_of_the_first),
 		cmocka_unit_test(ranks_that_fail_together_have_one_reason),
+		cmocka_unit_test(of_ranks_that_fail_together_the_one_with_a_gpu_error_is_named),
 		cmocka_unit_test(an_orderly_end_names_nobody),
 		cmocka_unit_test(the_order_of_ranks_makes_no_difference),
 	};

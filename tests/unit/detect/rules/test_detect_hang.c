@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that stand still: who is named as the one that holds them up. */
+#include <signal.h>
+
 #include "tests/unit/detect/hang_job.h"
 
 static void a_rank_that_never_enters_is_the_laggard(void **state)
@@ -415,6 +417,28 @@ static void nobody_is_outside_of_unknown_members_while_one_goes_on(void **state)
 	sim_free(&sim);
 }
 
+/* What the driver said of its GPU just before is the cause. */
+static void a_rank_that_is_gone_after_an_error_of_its_gpu_has_that_cause(void **state)
+{
+	struct job *job = *state;
+	const struct nt_finding *finding;
+
+	job->sim.rank[1].xid = 79;
+	sim_pass(&job->sim, job->detect, 1);
+	job->sim.rank[1].xid = 0;
+	sim_stick(&job->sim, DATA, 1);
+	job->sim.rank[1].ended = true;
+	job->sim.rank[1].ended_ns = job->sim.now_ns;
+	job->sim.rank[1].exit_signal = SIGABRT;
+	assert_in_range(sim_run(&job->sim, job->detect, 40), 10, 12);
+	finding = sim_firing(job->detect, 0);
+	assert_names_rank(finding, 1);
+	assert_int_equal(finding->class, NT_CLASS_MISSING);
+	assert_string_equal(finding->cause, "gpu error");
+	assert_string_equal(finding->evidence[2].what, "xid of the gpu's last error");
+	assert_true(finding->evidence[2].value == 79.0);
+}
+
 static void a_rank_that_is_gone_while_others_wait_is_missing(void **state)
 {
 	struct job *job = *state;
@@ -500,6 +524,7 @@ int main(void)
 		cmocka_unit_test(who_is_out_of_sight_is_no_laggard_where_no_members_are_known),
 		cmocka_unit_test(nobody_is_outside_of_unknown_members_while_one_goes_on),
 		CASE(a_rank_that_is_gone_while_others_wait_is_missing),
+		CASE(a_rank_that_is_gone_after_an_error_of_its_gpu_has_that_cause),
 		CASE(a_rank_that_said_goodbye_is_not_missing),
 		CASE(ranks_that_go_one_after_the_other_end_the_attempt),
 		CASE(the_end_of_the_attempt_resolves_what_is_open),
