@@ -91,6 +91,7 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 {
 	const struct nt_past *past = &rank->track[series].past;
 	double peer_deviation = nt_cusum_peer_deviation(sum);
+	uint32_t peers;
 
 	if (rank->accepted)
 		return false;
@@ -101,11 +102,12 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
 	if (peer_deviation - reference_error(detect, rank, series) > NT_FLEET_SPREAD)
 		return true;
-	/* The spread of two or three ranks is too often small by chance. */
-	if (rank->rounds < NT_PAST_WINDOWS || rank->track[series].peers_seen <= NT_FEW_PEERS)
+	/* The spread of two ranks is too often small by chance, and that of three now and then. */
+	peers = rank->track[series].peers_seen;
+	if (rank->rounds < NT_PAST_WINDOWS || peers < NT_FEW_PEERS)
 		return false;
-	return peer_deviation >
-	       NT_FLEET_TIMES * fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
+	return peer_deviation > (peers == NT_FEW_PEERS ? NT_FLEET_FEW_TIMES : NT_FLEET_TIMES) *
+					fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
 }
 
 /*

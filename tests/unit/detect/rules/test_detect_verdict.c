@@ -210,6 +210,37 @@ static void major_faults_are_named(void **state)
 	assert_string_equal(sim_firing(job->detect, 0)->cause, "page faults");
 }
 
+/* Whether a rank of four is accused that is slower from the start by this factor. */
+static bool is_accused_of_four(double factor)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+	bool accused;
+
+	sim_init(&sim, 4, 31);
+	sim.jitter = 0.002;
+	for (uint32_t i = 0; i < 4; i++) {
+		sim.rank[i].tier = NT_FRAME_T3;
+		sim.rank[i].host = 0.0;
+	}
+	sim.rank[3].device *= factor;
+	sim_pass(&sim, detect, 60);
+	accused = sim_firing(detect, 0) != NULL;
+	if (accused)
+		assert_names_rank(sim_firing(detect, 0), 3);
+	nt_detect_free(detect);
+	sim_free(&sim);
+	return accused;
+}
+
+/* Three peers are alike by chance now and then, so that more is demanded than of many. */
+static void one_of_four_that_hardly_differ_is_named_from_a_twelfth_on(void **state)
+{
+	(void)state;
+	assert_true(is_accused_of_four(1.09));
+	assert_false(is_accused_of_four(1.07));
+}
+
 static bool has_row(const struct nt_finding *finding, const char *what)
 {
 	for (size_t i = 0; i < finding->evidences; i++)
@@ -524,6 +555,7 @@ int main(void)
 		CASE(waiting_for_writes_is_a_checkpoint),
 		CASE(the_same_bytes_in_more_time_are_the_storages),
 		CASE(major_faults_are_named),
+		CASE(one_of_four_that_hardly_differ_is_named_from_a_twelfth_on),
 		CASE(a_gpu_that_is_held_down_by_temperature_is_named_for_it),
 		CASE(hardware_that_slows_itself_down_is_named_first),
 		CASE(a_power_cap_that_peers_have_too_is_no_cause),
