@@ -19,6 +19,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_u8(codec, &track->far_fresh, NT_FAR_FRESH);
 	nt_code_real(codec, &track->rhythm.at);
 	nt_code_real(codec, &track->rhythm.gap);
+	nt_code_real(codec, &track->rhythm.cost);
 	nt_code_bool(codec, &track->rhythm.is_equal);
 	nt_code_real(codec, &track->marked);
 	nt_code_bool(codec, &track->always);

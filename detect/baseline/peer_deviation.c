@@ -79,7 +79,8 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 		gain = nt_far_rate_gain(&others, is_far);
 		if (is_far)
 			nt_far_rhythm_add(&track->rhythm, c->detect->step.history.steps + 1.0,
-					  nt_history_last_steps(&c->detect->step.history));
+					  nt_history_last_steps(&c->detect->step.history),
+					  window.cost);
 	}
 	if (is_far)
 		track->far_fresh = NT_FAR_FRESH;

@@ -46,10 +46,15 @@ static double tolerance_of(double window)
 	return nt_stats_max(1.0, window);
 }
 
-void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window)
+void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost)
 {
-	const double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0;
+	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0;
 
+	if (2.0 * cost < rhythm->cost)
+		return;
+	if (cost > 2.0 * rhythm->cost)
+		gap = rhythm->gap = 0.0;
+	rhythm->cost = cost;
 	rhythm->is_equal = rhythm->gap > 0.0 && fabs(gap - rhythm->gap) <= tolerance_of(window);
 	rhythm->gap = gap;
 	rhythm->at = step;

@@ -36,11 +36,16 @@ double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far);
  */
 struct nt_far_rhythm {
 	double at, gap; /* steps: of the last time, since the one before; 0: there was none */
+	double cost; /* of that time, part of the step */
 	bool is_equal; /* that gap is as long as the one before */
 };
 
-/* `step`: of the job, from 1; `window`: steps of a window, within which the place is not known. */
-void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window);
+/*
+ * `step`: of the job, from 1; `window`: steps of a window, within which the place is not known. What
+ * costs less than half as much as the last time is another thing, and what costs more than twice
+ * as much is the first of its kind.
+ */
+void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost);
 bool nt_far_rhythm_is_regular(const struct nt_far_rhythm *rhythm, double window);
 
 #endif

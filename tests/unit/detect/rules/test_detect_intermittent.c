@@ -253,17 +253,17 @@ static void distances_are_equal_within_a_window(void **state)
 	struct nt_far_rhythm rhythm = {0};
 
 	(void)state;
-	nt_far_rhythm_add(&rhythm, 100.0, 1.0);
-	nt_far_rhythm_add(&rhythm, 117.0, 1.0);
+	nt_far_rhythm_add(&rhythm, 100.0, 1.0, 0.5);
+	nt_far_rhythm_add(&rhythm, 117.0, 1.0, 0.5);
 	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
-	nt_far_rhythm_add(&rhythm, 135.0, 1.0);
+	nt_far_rhythm_add(&rhythm, 135.0, 1.0, 0.5);
 	assert_true(nt_far_rhythm_is_regular(&rhythm, 1.0));
 	/* With windows of three steps it may have been any of these. */
 	assert_false(nt_far_rhythm_is_regular(&rhythm, 3.0));
-	nt_far_rhythm_add(&rhythm, 150.0, 1.0);
+	nt_far_rhythm_add(&rhythm, 150.0, 1.0, 0.5);
 	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
-	nt_far_rhythm_add(&rhythm, 200.0, 5.0);
-	nt_far_rhythm_add(&rhythm, 254.0, 5.0);
+	nt_far_rhythm_add(&rhythm, 200.0, 5.0, 0.5);
+	nt_far_rhythm_add(&rhythm, 254.0, 5.0, 0.5);
 	assert_true(nt_far_rhythm_is_regular(&rhythm, 5.0));
 }
 
