@@ -312,7 +312,7 @@ static void put_missing(struct writer *writer, const struct nt_wire_incident *in
 	bool several = put_subject(writer, incident);
 
 	if (find_evidence(incident, "time until all others had ended")) {
-		/* An error of its GPU tells, where all ended at once. */
+		/* All may have ended at once: then the error of its GPU is the evidence, not the order. */
 		put(writer, find_evidence(incident, "xid of the gpu's last error")
 				    ? " ended"
 				    : " ended first");

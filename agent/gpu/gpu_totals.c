@@ -10,7 +10,7 @@ static uint64_t value_of(const struct nt_gpu_card *card, enum nt_gpu_card_value 
 	return nt_gpu_card_get(card, at, &value) ? value : 0;
 }
 
-/* A counter begins at zero again when the driver is loaded, or the worker is replaced. */
+/* A counter that is smaller began again at zero: the driver was loaded, or the worker replaced. */
 static uint64_t grown(const struct nt_gpu_card *last, const struct nt_gpu_card *card,
 		      enum nt_gpu_card_value at)
 {
@@ -18,7 +18,7 @@ static uint64_t grown(const struct nt_gpu_card *last, const struct nt_gpu_card *
 
 	if (!nt_gpu_card_get(last, at, &before) || !nt_gpu_card_get(card, at, &now))
 		return 0;
-	return now > before ? now - before : 0;
+	return now >= before ? now - before : now;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -58,7 +58,9 @@ static void add(struct nt_gpu_total *total, const struct nt_gpu_card *last,
 		total->hardware_ns += gap_ns;
 	total->uncorrected += grown(last, card, NT_GPU_CARD_UNCORRECTED);
 	total->xids += grown(last, card, NT_GPU_CARD_XIDS);
-	total->last_xid = (uint32_t)value_of(card, NT_GPU_CARD_LAST_XID);
+	/* A worker that was replaced has seen none yet. */
+	if (value_of(card, NT_GPU_CARD_LAST_XID))
+		total->last_xid = (uint32_t)value_of(card, NT_GPU_CARD_LAST_XID);
 	total->clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK);
 	total->most_clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK_MOST);
 	total->celsius = (uint32_t)value_of(card, NT_GPU_CARD_TEMPERATURE);

@@ -10,7 +10,7 @@ struct nt_gpu_total {
 	uint64_t thermal_ns, power_ns, hardware_ns;
 	uint64_t uncorrected, xids; /* ECC errors; errors that the driver reported */
 	uint32_t last_xid; /* 0: none */
-	/* Now; 0: unknown. The memory is that of the card, whoever uses it. */
+	/* Now; 0: unknown. The memory is that of the card, by all processes. */
 	uint32_t clock_mhz, most_clock_mhz, celsius;
 	uint64_t memory_used, memory_total; /* bytes */
 };

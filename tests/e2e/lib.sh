@@ -179,6 +179,13 @@ start_agent() { # start_agent NAME [OPTION...]
   blind "${agent_pid[$name]}" || fail "agent $name can see the control files"
 }
 
+# Sets library, the stand-in for NVML, whose answers are in the file $SIM_NVML.
+use_nvml() {
+  library=$PWD/$sim/lib/libnvidia-ml.so.1
+  [ -e "$library" ] || fail "there is no '$library' (make sim)"
+  export SIM_NVML=$work/nvml
+}
+
 stop_agent() { # stop_agent NAME [SIGNAL]
   stop "${agent_pid[$1]}" "${2:-TERM}"
   unset "agent_pid[$1]"

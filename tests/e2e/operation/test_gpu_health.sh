@@ -7,9 +7,7 @@ set -euo pipefail
 . tests/e2e/lib.sh
 
 setup
-library=$PWD/$sim/lib/libnvidia-ml.so.1
-[ -e "$library" ] || fail "there is no '$library' (make sim)"
-export SIM_NVML=$work/nvml
+use_nvml
 metrics=$work/agent-here.prom
 
 tell() { printf '%s\n' "$@" >"$SIM_NVML"; }

@@ -8,9 +8,7 @@ set -euo pipefail
 . tests/e2e/lib.sh
 
 setup
-library=$PWD/$sim/lib/libnvidia-ml.so.1
-[ -e "$library" ] || fail "there is no '$library' (make sim)"
-export SIM_NVML=$work/nvml
+use_nvml
 
 # heat [CARD]: eight cards with a rank each, of which one is too hot.
 heat() {

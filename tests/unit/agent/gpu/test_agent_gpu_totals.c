@@ -132,8 +132,14 @@ static void errors_are_those_since_the_first_reading(void **state)
 	assert_int_equal(total_of(reading, PID).last_xid, 94);
 	/* Another worker begins to count. */
 	set(reading, 0, NT_GPU_CARD_XIDS, 0);
+	reading->cards.card[0].known &= ~(UINT32_C(1) << NT_GPU_CARD_LAST_XID);
 	read_after(reading, NT_SECOND);
 	assert_int_equal(total_of(reading, PID).xids, 1);
+	assert_int_equal(total_of(reading, PID).last_xid, 94);
+	/* So does the driver: what it has counted since is new. */
+	set(reading, 0, NT_GPU_CARD_UNCORRECTED, 3);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).uncorrected, 5);
 }
 
 static void a_process_without_a_card_has_no_totals(void **state)
