@@ -10,6 +10,7 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_state_ring(codec, &past->width[i]);
 		nt_state_ring(codec, &past->core[i]);
+		nt_code_reals(codec, past->turns[i], 2);
 		nt_code_real(codec, &past->shared[i]);
 	}
 	nt_code_u32(codec, &past->apart, UINT32_MAX);
@@ -52,8 +53,10 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		nt_code_real(codec, &tail->stayed);
 		nt_code_fail(codec, tail->stayed < 0.0 || tail->stayed > tail->after);
 		nt_code_real(codec, &rate->windows);
-		nt_code_real(codec, &rate->far);
-		nt_code_fail(codec, rate->far < 0.0 || rate->far > rate->windows);
+		for (int j = 1; j <= NT_FAR_SIZES; j++) {
+			nt_code_real(codec, &rate->far[j]);
+			nt_code_fail(codec, rate->far[j] < 0.0 || rate->far[j] > rate->windows);
+		}
 	}
 	nt_code_real(codec, &group->least_growth);
 	nt_code_real(codec, &group->quiet_growth);

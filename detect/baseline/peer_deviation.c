@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "detect/baseline/peer_group.h"
+#include "detect/baseline/peer_pair.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -54,6 +55,19 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 	}
 }
 
+/* How far behind it is: see nt_far_size(). */
+static uint8_t size_of(const struct nt_contest *c, const struct nt_past *past,
+		       const struct nt_cusum_window *window)
+{
+	const double width =
+		past->ready ? nt_stats_max(c->width, past->peer_deviation_width) : c->width;
+
+	if (window->peer_deviation <= NT_FAR_WIDTHS * width ||
+	    window->cost < c->detect->rules.size_floor)
+		return 0;
+	return nt_far_size(window->peer_deviation / width);
+}
+
 /*
  * Adds the window to the rate of far ones. Only the first of several far windows counts, as a
  * single disturbance may last. While a rank's sum is above zero it does not define what is healthy.
@@ -61,26 +75,32 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 static void count_far(struct nt_contest *c, struct nt_track *track, const struct nt_past *past,
 		      struct nt_cusum_window window)
 {
-	struct nt_far_rate *rate = &c->group->far_rate[c->series];
-	const double width =
-		past->ready ? nt_stats_max(c->width, past->peer_deviation_width) : c->width;
+	struct nt_far_rate *rate = &c->group->far_rate[c->series], others = *rate;
+	const struct nt_history *history = &c->detect->step.history;
+	const uint8_t size = size_of(c, past, &window);
+	struct nt_far_own own;
 	double gain = 0.0;
-	const bool is_far = window.peer_deviation > NT_FAR_WIDTHS * width &&
-			    window.cost >= c->detect->rules.size_floor;
+	uint8_t least;
+	bool is_far;
 
-	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
+	track->marked += ((size > 0) - track->marked) / NT_MARKED_WINDOWS;
+	if (track->rate.sum > 0.0)
+		others = nt_far_rate_without(rate, track->far_first, track->rate.windows);
+	least = nt_far_rate_least(&others);
+	is_far = size >= least;
 	if (track->far_fresh != NT_FAR_FRESH) {
-		struct nt_far_rate others = *rate;
-
-		if (track->rate.sum <= 0.0)
-			nt_far_rate_add(rate, is_far);
-		else
-			others = nt_far_rate_without(rate, track->rate.windows);
-		gain = nt_far_rate_gain(&others, is_far);
+		if (track->rate.sum <= 0.0) {
+			nt_far_rate_add(rate, size);
+			track->far_first = size;
+			track->far_windows = 0;
+		}
+		own.windows = track->rate.windows;
+		own.far = track->far_windows;
+		gain = nt_far_rate_gain(&others, &own, least, is_far);
+		track->far_windows += is_far;
 		if (is_far)
-			nt_far_rhythm_add(&track->rhythm, c->detect->step.history.steps + 1.0,
-					  nt_history_last_steps(&c->detect->step.history),
-					  window.cost);
+			nt_far_rhythm_add(&track->rhythm, history->steps + 1.0,
+					  nt_history_last_steps(history), window.cost);
 	}
 	if (is_far)
 		track->far_fresh = NT_FAR_FRESH;
@@ -334,10 +354,29 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 										 : NT_MODE_PEERS;
 }
 
-static void compare_two(struct nt_contest *c, const double *sorted)
+/* Whether the i-th of its ranks works less than it did: then the other one seems slow. */
+static bool became_faster(const struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			  uint32_t i)
+{
+	const struct nt_detect *detect = c->detect;
+	uint32_t at = 0;
+
+	for (uint32_t j = 0; j < step_metrics->n; j++) {
+		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[j]];
+		const struct nt_past *past = &rank->track[c->series].past;
+
+		if (nt_contest_holds(c, rank) && at++ == i)
+			return past->ready && past->value_centre - c->value[i] >
+						      detect->rules.size_floor * c->step;
+	}
+	return false;
+}
+
+static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			const double *sorted)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
-	struct nt_ring *width = &c->group->past->width[c->series];
+	uint32_t peer;
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
@@ -345,9 +384,13 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 	c->centre = sorted[0];
 	if (!is_pair(c))
 		return;
-	/* How the two differ in most windows: a fault in some of them does not move it. */
-	nt_ring_add(width, c->detect->rules.width_windows, c->space.other);
-	c->width = nt_stats_max(c->width, NT_STATS_SIGMA_OF_MAD * nt_ring_median(width));
+	peer = nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
+				  (c->value[1] - c->value[0]) / base, &c->width);
+	if (peer != NT_NO_INDEX && !nt_peer_pair_takes_turns(c->group->past, c->series) &&
+	    !became_faster(c, step_metrics, peer)) {
+		c->mode = NT_MODE_PEERS;
+		c->apart = c->space.two = false;
+	}
 }
 
 /*
@@ -446,7 +489,7 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 	if (c->sample >= NT_WIDTH_RANKS && c->group->past)
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
-		compare_two(c, sorted);
+		compare_two(c, step_metrics, sorted);
 	c->shared = find_shared(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *
 		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));

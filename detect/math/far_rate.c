@@ -8,31 +8,89 @@
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
+uint8_t nt_far_size(double widths)
+{
+	uint8_t size = 1;
+
+	for (double most = 2.0 * NT_FAR_WIDTHS; size < NT_FAR_SIZES && widths >= most; most *= 2.0)
+		size++;
+	return size;
+}
+
 void nt_far_rate_fade(struct nt_far_rate *rate)
 {
 	rate->windows *= NT_FAR_RATE_KEPT;
-	rate->far *= NT_FAR_RATE_KEPT;
+	for (int i = 1; i <= NT_FAR_SIZES; i++)
+		rate->far[i] *= NT_FAR_RATE_KEPT;
 }
 
-void nt_far_rate_add(struct nt_far_rate *rate, bool is_far)
+void nt_far_rate_add(struct nt_far_rate *rate, uint8_t size)
 {
 	rate->windows += 1.0;
-	rate->far += is_far;
+	if (size)
+		rate->far[size] += 1.0;
 }
 
-struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint32_t windows)
+struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint8_t size,
+				       uint32_t windows)
 {
 	const double own = pow(NT_FAR_RATE_KEPT, windows);
+	struct nt_far_rate others = *rate;
 
-	return (struct nt_far_rate){
-		.windows = nt_stats_max(0.0, rate->windows - own),
-		.far = nt_stats_max(0.0, rate->far - own),
-	};
+	others.windows = nt_stats_max(0.0, rate->windows - own);
+	if (size)
+		others.far[size] = nt_stats_max(0.0, rate->far[size] - own);
+	return others;
 }
 
-double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far)
+static double count_of(const struct nt_far_rate *rate, uint8_t least)
 {
-	const double healthy = (rate->far + 1.0) / (rate->windows + NT_FAR_RATE_PRIOR);
+	double far = 0.0;
+
+	for (int i = least; i <= NT_FAR_SIZES; i++)
+		far += rate->far[i];
+	return far;
+}
+
+/* Share of the healthy windows that are of this size or more, in most jobs. */
+static double usual_share(const struct nt_far_rate *rate, uint8_t least)
+{
+	return (count_of(rate, least) + 1.0) / (rate->windows + NT_FAR_RATE_PRIOR);
+}
+
+/* Probability that healthy ranks of this job are far often, by all windows. */
+static double often_chance(const struct nt_far_rate *others, const struct nt_far_own *own,
+			   uint8_t least)
+{
+	const double far = count_of(others, least) + own->far;
+	const double windows = others->windows + own->windows;
+	const double often = NT_FAR_RATE_OFTEN, usual = 1.0 / NT_FAR_RATE_PRIOR;
+	const double odds =
+		NT_FAR_RATE_OFTEN_JOBS *
+		exp(far * log(often / usual) +
+		    nt_stats_max(0.0, windows - far) * log((1.0 - often) / (1.0 - usual)));
+
+	return isfinite(odds) ? odds / (1.0 + odds) : 1.0;
+}
+
+uint8_t nt_far_rate_least(const struct nt_far_rate *rate)
+{
+	if (NT_FAR_RATE_TIMES * usual_share(rate, 1) <= NT_FAR_RATE_FAULTY)
+		return 1;
+	for (uint8_t least = 2; least <= NT_FAR_SIZES; least++)
+		if (usual_share(rate, least) <= 1.0 / NT_FAR_RATE_PRIOR)
+			return least;
+	return 1;
+}
+
+double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_own *own,
+			uint8_t least, bool is_far)
+{
+	const double often =
+		(count_of(others, least) + NT_FAR_RATE_OFTEN_PRIOR * NT_FAR_RATE_OFTEN) /
+		(others->windows + NT_FAR_RATE_OFTEN_PRIOR);
+	const double chance = often_chance(others, own, least);
+	const double healthy = chance * often + (1.0 - chance) * usual_share(others, least);
 	const double faulty = nt_stats_max(NT_FAR_RATE_FAULTY, NT_FAR_RATE_TIMES * healthy);
 
 	if (faulty >= 1.0 - NT_FAR_RATE_FAULTY)

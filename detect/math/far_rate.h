@@ -10,25 +10,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Windows after one that was not far, of all ranks of a group together; old ones decay. */
+#include "detect/thresholds/thresholds.h"
+
+/*
+ * Windows after one that was not far, of all ranks of a group together; old ones decay. Far ones by
+ * size, each twice as large as the one before; size 0 is a window that is not far.
+ */
 struct nt_far_rate {
-	double windows, far;
+	double windows, far[NT_FAR_SIZES + 1]; /* far[0]: 0 */
 };
 
-void nt_far_rate_add(struct nt_far_rate *rate, bool is_far);
+/* The size of a window that lies so many widths behind, at least NT_FAR_WIDTHS. */
+uint8_t nt_far_size(double widths);
+void nt_far_rate_add(struct nt_far_rate *rate, uint8_t size);
 /* Decays old windows; called before a round's windows are added. */
 void nt_far_rate_fade(struct nt_far_rate *rate);
 /*
- * The rate of the other ranks: without the far window, so many windows ago, that a rank's own sum
- * began with. It is evidence of that rank, and says nothing about its peers.
+ * The rate of the other ranks: without the far window of this size, so many windows ago, that a
+ * rank's own sum began with. It is evidence of that rank, and says nothing about its peers.
  */
-struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint32_t windows);
+struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint8_t size,
+				       uint32_t windows);
 /*
- * The increment of a CUSUM whose tail decays with nt_cusum_exponent(). It is the logarithm of the
- * likelihood ratio of a faulty to a healthy rank (Page, 1954), divided by that exponent. 0: healthy
- * ranks are far so often that a fault would not differ.
+ * The least size that is evidence. Where healthy ranks are far so often that another one which is
+ * would hardly differ, it is the size that they hardly ever reach.
  */
-double nt_far_rate_gain(const struct nt_far_rate *rate, bool is_far);
+uint8_t nt_far_rate_least(const struct nt_far_rate *rate);
+/* A rank's own windows since its sum left zero, and those of them that were far. */
+struct nt_far_own {
+	uint32_t windows, far;
+};
+
+/*
+ * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of `least` or
+ * more. It is the logarithm of the likelihood ratio of a faulty to a healthy rank (Page, 1954),
+ * divided by that exponent. 0: healthy ranks are as far so often that a fault would not differ.
+ * While little is known of the others, the rank's own far windows may be those of a job in which all
+ * ranks are far at times: the rate of healthy ranks is a mixture of both kinds of jobs.
+ */
+double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_own *own,
+			uint8_t least, bool is_far);
 
 /*
  * Whether a rank falls far behind at equal distances: then its program does so every so many steps,

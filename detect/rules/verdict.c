@@ -7,6 +7,7 @@
 #include "common/base/sort.h"
 #include "detect/baseline/peer_deviation.h"
 #include "detect/baseline/peer_group.h"
+#include "detect/baseline/peer_pair.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
@@ -195,24 +196,6 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
-/* Of two ranks: whether the other one is far as often, so that they take turns. */
-static bool takes_turns(const struct nt_detect *detect, const struct nt_detect_rank *rank,
-			enum nt_series series)
-{
-	const struct nt_group *group = &detect->roles.group[rank->group];
-	const double sum = nt_track_rate_sum(&rank->track[series], &detect->rules);
-
-	for (uint32_t i = 0; i < group->members; i++) {
-		const struct nt_detect_rank *other =
-			&detect->rank[detect->roles.member[group->first + i]];
-
-		if (other != rank && nt_track_rate_sum(&other->track[series], &detect->rules) >=
-					     NT_FAR_RATE_TURNS * sum)
-			return true;
-	}
-	return false;
-}
-
 /*
  * The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. Of
  * three ranks that all pause, two may do so in the same windows, so that only the third is far.
@@ -233,8 +216,7 @@ static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
 	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
 	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
-	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)) ||
-	    (is_pair && takes_turns(detect, rank, series)))
+	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)))
 		return NULL;
 	return &track->rate;
 }
@@ -254,7 +236,6 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 	const double step = rank->step_metric[NT_STEP_METRIC_STEP];
 	double was_peer_deviation, was_value, threshold, now, settled_cost;
 
-	*ret_always = false;
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
 	threshold = nt_detect_rank_threshold(detect, rank, series);
@@ -300,8 +281,14 @@ static const struct nt_cusum *find_abnormal(struct nt_detect *detect,
 					    const struct nt_detect_rank *rank,
 					    enum nt_series series, bool *ret_always)
 {
-	const struct nt_cusum *sum = find_lasting(detect, rank, series, ret_always);
+	const struct nt_group_past *past = detect->roles.group[rank->group].past;
+	const struct nt_cusum *sum;
 
+	*ret_always = false;
+	/* Work of random length makes the one wait for the other, and then the other for the one. */
+	if (rank->track[series].peers_seen == 1 && past && nt_peer_pair_takes_turns(past, series))
+		return NULL;
+	sum = find_lasting(detect, rank, series, ret_always);
 	return sum ? sum : find_intermittent(detect, rank, series);
 }
 

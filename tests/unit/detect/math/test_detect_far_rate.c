@@ -6,6 +6,12 @@
 #include "detect/math/far_rate.h"
 #include "detect/thresholds/thresholds.h"
 
+/* Of a rank of which nothing is known. */
+static double gain(const struct nt_far_rate *others, uint8_t least, bool is_far)
+{
+	return nt_far_rate_gain(others, &(struct nt_far_own){0}, least, is_far);
+}
+
 /* The largest sum over such windows. */
 static double largest_sum(struct nt_far_rate *rate, double part, uint32_t windows, uint64_t seed)
 {
@@ -15,7 +21,7 @@ static double largest_sum(struct nt_far_rate *rate, double part, uint32_t window
 	for (uint32_t i = 0; i < windows; i++) {
 		const bool far = sim_uniform(&sim) < part;
 
-		sum = fmax(0.0, sum + nt_far_rate_gain(rate, far));
+		sum = fmax(0.0, sum + gain(rate, 1, far));
 		most = fmax(most, sum);
 	}
 	return most;
@@ -64,22 +70,25 @@ static void where_all_are_far_at_times_one_that_is_proves_nothing(void **state)
 	struct nt_far_rate rate = watch(0.35, 8000);
 
 	(void)state;
-	assert_true(nt_far_rate_gain(&rate, true) == 0.0);
-	assert_true(nt_far_rate_gain(&rate, false) == 0.0);
+	assert_true(gain(&rate, 1, true) == 0.0);
+	assert_true(gain(&rate, 1, false) == 0.0);
 }
 
 static void a_few_healthy_windows_do_not_make_one_far_window_decide(void **state)
 {
 	struct nt_far_rate rate = {0};
+	double last;
 
 	(void)state;
-	/* Of 50 and more: ln(0.2 × 50) / 2. */
-	assert_true(fabs(nt_far_rate_gain(&rate, true) - log(10.0) / 2.0) < 1e-9);
-	nt_far_rate_add(&rate, false);
-	assert_true(fabs(nt_far_rate_gain(&rate, true) - log(0.2 * 51.0) / 2.0) < 1e-9);
-	nt_far_rate_add(&rate, true);
-	assert_true(fabs(nt_far_rate_gain(&rate, true) - log(0.2 * 26.0) / 2.0) < 1e-9);
-	assert_true(nt_far_rate_gain(&rate, false) < 0.0);
+	/* Of 50 and more: at most ln(0.2 × 50) / 2. */
+	last = gain(&rate, 1, true);
+	assert_true(last < log(10.0) / 2.0);
+	assert_true(last > log(6.0) / 2.0);
+	nt_far_rate_add(&rate, 0);
+	assert_true(gain(&rate, 1, true) > last);
+	nt_far_rate_add(&rate, 1);
+	assert_true(gain(&rate, 1, true) < last);
+	assert_true(gain(&rate, 1, false) < 0.0);
 }
 
 /* Its first far window counts as one of the group's, and is no reference for its second one. */
@@ -93,13 +102,63 @@ static void a_ranks_own_far_window_is_not_held_against_its_evidence(void **state
 	nt_far_rate_add(&rate, true);
 	for (int i = 0; i < 3; i++)
 		nt_far_rate_fade(&rate);
-	others = nt_far_rate_without(&rate, 3);
-	assert_true(fabs(others.far) < 1e-9);
+	others = nt_far_rate_without(&rate, 1, 3);
+	assert_true(fabs(others.far[1]) < 1e-9);
 	assert_true(fabs(others.windows - 100.0 * pow(NT_FAR_RATE_KEPT, 3)) < 1e-9);
-	assert_true(nt_far_rate_gain(&others, true) > nt_far_rate_gain(&rate, true));
+	assert_true(gain(&others, 1, true) > gain(&rate, 1, true));
 	/* A rank that was not in all rounds. */
-	others = nt_far_rate_without(&rate, 0);
-	assert_true(others.far == 0.0);
+	others = nt_far_rate_without(&rate, 1, 0);
+	assert_true(others.far[1] == 0.0);
+}
+
+/* Healthy work of a heavy tail: what lies beyond the tail is as telling as if there were none. */
+static void beyond_a_heavy_tail_few_windows_are_enough(void **state)
+{
+	struct nt_far_rate rate = {0};
+
+	(void)state;
+	assert_int_equal(nt_far_rate_least(&rate), 1);
+	for (int i = 0; i < 1000; i++)
+		nt_far_rate_add(&rate, i % 10 ? 0 : i % 20 ? 1 : 2);
+	assert_int_equal(nt_far_rate_least(&rate), 3);
+	assert_true(gain(&rate, 3, true) > 2.0 * gain(&rate, 1, true));
+	/* A tail without an end. */
+	for (int i = 0; i < 1000; i++)
+		nt_far_rate_add(&rate, NT_FAR_SIZES);
+	assert_int_equal(nt_far_rate_least(&rate), 1);
+}
+
+/*
+ * Four of ten windows far: where the others have hardly been seen, all may be so. Where they are
+ * known not to be, it is this rank.
+ */
+static void what_little_is_known_of_the_others_may_be_true_of_all(void **state)
+{
+	const struct nt_far_own none = {0}, often = {.windows = 10, .far = 4};
+	struct nt_far_rate rate = {0};
+	double least;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		nt_far_rate_add(&rate, 0);
+	least = nt_far_rate_gain(&rate, &often, 1, true);
+	assert_true(least < 0.7 * nt_far_rate_gain(&rate, &none, 1, true));
+	for (int i = 0; i < 300; i++)
+		nt_far_rate_add(&rate, 0);
+	assert_true(nt_far_rate_gain(&rate, &often, 1, true) > 2.0 * least);
+	assert_true(nt_far_rate_gain(&rate, &often, 1, true) >
+		    0.99 * nt_far_rate_gain(&rate, &none, 1, true));
+}
+
+static void a_size_is_twice_as_large_as_the_one_before(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_far_size(3.0), 1);
+	assert_int_equal(nt_far_size(5.9), 1);
+	assert_int_equal(nt_far_size(6.0), 2);
+	assert_int_equal(nt_far_size(12.0), 3);
+	assert_int_equal(nt_far_size(24.0), 4);
+	assert_int_equal(nt_far_size(1e300), 4);
 }
 
 int main(void)
@@ -110,6 +169,9 @@ int main(void)
 		cmocka_unit_test(where_all_are_far_at_times_one_that_is_proves_nothing),
 		cmocka_unit_test(a_few_healthy_windows_do_not_make_one_far_window_decide),
 		cmocka_unit_test(a_ranks_own_far_window_is_not_held_against_its_evidence),
+		cmocka_unit_test(beyond_a_heavy_tail_few_windows_are_enough),
+		cmocka_unit_test(what_little_is_known_of_the_others_may_be_true_of_all),
+		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,12 +174,12 @@ static void it_ends_when_no_step_is_long_any_more(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 /* Two ranks, each slow in a part of the windows. True: a rank is accused, and it is rank 1. */
-static bool pair_accuses(double part_of_0, double part_of_1)
+static bool pair_accuses(double part_of_0, double part_of_1, uint64_t seed)
 {
-	struct job job = {.detect = sim_detect(), .random = 23};
+	struct job job = {.detect = sim_detect(), .random = 1000 * seed};
 	bool found = false;
 
-	sim_init(&job.sim, 2, 37);
+	sim_init(&job.sim, 2, seed);
 	job.sim.jitter = 0.01;
 	job.device = job.sim.rank[1].device;
 	for (uint32_t i = 0; i < LONG && !found; i++) {
@@ -196,7 +196,6 @@ static bool pair_accuses(double part_of_0, double part_of_1)
 	return found;
 }
 
-/* Most of the time they are alike, and nobody waits for a rank that is faster at times. */
 /* Rank 3 works longer in each n-th window. Returns whether it is accused within LONG windows. */
 static bool is_accused_for_each(struct job *job, uint32_t n)
 {
@@ -270,10 +269,27 @@ static void distances_are_equal_within_a_window(void **state)
 static void of_two_ranks_the_one_that_is_slow_at_times_is_named(void **state)
 {
 	(void)state;
-	assert_true(pair_accuses(0.0, 0.2));
-	assert_true(pair_accuses(0.0, 0.1));
-	assert_false(pair_accuses(0.0, 0.0));
-	assert_false(pair_accuses(0.2, 0.2));
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		assert_true(pair_accuses(0.0, 0.2, seed));
+		assert_true(pair_accuses(0.0, 0.5, seed));
+		assert_true(pair_accuses(0.0, 0.7, seed));
+	}
+}
+
+static void two_ranks_that_take_turns_are_not_accused(void **state)
+{
+	static const double part[] = {0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		for (uint64_t seed = 1; seed <= 10; seed++)
+			assert_false(pair_accuses(part[i], part[i], seed));
+}
+
+static void nothing_shows_which_of_two_is_normal_that_never_agree(void **state)
+{
+	(void)state;
+	assert_false(pair_accuses(0.0, 1.0, 1));
 }
 
 int main(void)
@@ -291,6 +307,8 @@ int main(void)
 		CASE(a_regular_pause_with_a_cause_is_named),
 		cmocka_unit_test(distances_are_equal_within_a_window),
 		cmocka_unit_test(of_two_ranks_the_one_that_is_slow_at_times_is_named),
+		cmocka_unit_test(two_ranks_that_take_turns_are_not_accused),
+		cmocka_unit_test(nothing_shows_which_of_two_is_normal_that_never_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Roles of two ranks. */
+#include "detect/baseline/peer_pair.h"
+
+#include <math.h>
+
+#include "detect/math/stats.h"
+#include "detect/thresholds/thresholds.h"
+
+/*
+ * How many of the ascending sizes of a difference are of windows in which two agree: those below the
+ * widest gap, if the values above it are twice as large; all if there is none.
+ */
+static uint32_t count_agreed(const double *size, uint32_t n, double least)
+{
+	uint32_t agreed = n;
+	double widest = 0.0;
+
+	for (uint32_t i = (uint32_t)ceil(NT_PAIR_AGREES * n); i < n; i++) {
+		const double gap = size[i] - size[i - 1];
+
+		if (size[i] >= least && gap >= NT_EXPLAINS * size[i] && gap > widest) {
+			widest = gap;
+			agreed = i;
+		}
+	}
+	return agreed;
+}
+
+/* The side that a difference leaves behind: 0, 1, or 2 if it is not large. */
+static int side_of(double difference, double least)
+{
+	if (fabs(difference) <= least)
+		return 2;
+	return difference > 0.0;
+}
+
+uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
+			    const struct nt_rules *rules, double difference, double *width)
+{
+	struct nt_ring *last = &past->width[series];
+	const double before = last->count ? last->value[last->next - 1] : 0.0;
+	double *turns = past->turns[series], size[NT_RING_MAX], least;
+	uint32_t agreed, behind[3] = {0};
+
+	nt_ring_add(last, rules->width_windows, difference);
+	for (uint32_t i = 0; i < last->count; i++)
+		size[i] = fabs(last->value[i]);
+	nt_stats_sort(size, last->count);
+	agreed = count_agreed(size, last->count, rules->size_floor);
+	*width = nt_stats_max(*width, NT_STATS_SIGMA_OF_MAD * nt_stats_median(size, agreed));
+	least = nt_stats_max(rules->size_floor, NT_FAR_WIDTHS * *width);
+	for (uint32_t i = 0; i < last->count; i++)
+		behind[side_of(last->value[i], least)]++;
+	for (int i = 0; i < 2; i++)
+		turns[i] = NT_PAIR_KEPT * turns[i] +
+			   (side_of(difference, least) == i && side_of(before, least) != i);
+	if (agreed == last->count || behind[0] + behind[1] < NT_PAIR_BEHIND ||
+	    (behind[0] && behind[1]) || nt_stats_max(turns[0], turns[1]) < NT_PAIR_TURNS_LEAST)
+		return NT_NO_INDEX;
+	return behind[0] ? 1 : 0;
+}
+
+bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series)
+{
+	const double *turns = past->turns[series];
+	const double least = nt_stats_min(turns[0], turns[1]);
+
+	return least >= NT_PAIR_TURNS_LEAST &&
+	       least > NT_PAIR_TURNS * nt_stats_max(turns[0], turns[1]);
+}
