@@ -7,26 +7,6 @@
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
-/*
- * How many of the ascending sizes of a difference are of windows in which two agree: those below the
- * widest gap, if the values above it are twice as large; all if there is none.
- */
-static uint32_t count_agreed(const double *size, uint32_t n, double least)
-{
-	uint32_t agreed = n;
-	double widest = 0.0;
-
-	for (uint32_t i = (uint32_t)ceil(NT_PAIR_AGREES * n); i < n; i++) {
-		const double gap = size[i] - size[i - 1];
-
-		if (size[i] >= least && gap >= NT_EXPLAINS * size[i] && gap > widest) {
-			widest = gap;
-			agreed = i;
-		}
-	}
-	return agreed;
-}
-
 /* The side that a difference leaves behind: 0, 1, or 2 if it is not large. */
 static int side_of(double difference, double least)
 {
@@ -47,7 +27,8 @@ uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 	for (uint32_t i = 0; i < last->count; i++)
 		size[i] = fabs(last->value[i]);
 	nt_stats_sort(size, last->count);
-	agreed = count_agreed(size, last->count, rules->size_floor);
+	agreed = nt_stats_lower_mode(
+		size, last->count, (uint32_t)ceil(NT_PAIR_AGREES * last->count), rules->size_floor);
 	*width = nt_stats_max(*width, NT_STATS_SIGMA_OF_MAD * nt_stats_median(size, agreed));
 	least = nt_stats_max(rules->size_floor, NT_FAR_WIDTHS * *width);
 	for (uint32_t i = 0; i < last->count; i++)

@@ -160,3 +160,19 @@ uint64_t nt_stats_add(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
+
+uint32_t nt_stats_lower_mode(const double *sorted, uint32_t n, uint32_t some, double least)
+{
+	uint32_t lower = n;
+	double widest = 0.0;
+
+	for (uint32_t i = some; i < n; i++) {
+		const double gap = sorted[i] - sorted[i - 1];
+
+		if (sorted[i] >= least && gap >= sorted[i] / 2.0 && gap > widest) {
+			widest = gap;
+			lower = i;
+		}
+	}
+	return lower;
+}

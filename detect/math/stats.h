@@ -60,6 +60,13 @@ double nt_stats_core(const double *sorted, size_t n);
 /* Expected maximum of n standard normal values. */
 double nt_stats_largest(double n);
 
+/*
+ * How many of the ascending values are of the lower of two modes: those below the widest gap that is
+ * half as wide as the value above it, which is `least` or more; n if there is none. A mode holds
+ * `some` values or more.
+ */
+uint32_t nt_stats_lower_mode(const double *sorted, uint32_t n, uint32_t some, double least);
+
 double nt_stats_clip(double value, double low, double high);
 /* Saturating sum. */
 uint64_t nt_stats_add(uint64_t a, uint64_t b);

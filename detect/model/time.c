@@ -72,26 +72,57 @@ static uint32_t windows_before(const double *value, uint32_t count, uint32_t som
 	return count;
 }
 
-bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
-		    struct nt_past *ret_past)
+/*
+ * The windows from `first` on in which the rank did not fall behind its peers, if it did so at times
+ * only: also if that is most of the time. Returns their number.
+ */
+static uint32_t take_windows(const struct nt_lesson *lesson, uint32_t first, uint32_t n,
+			     bool by_peers, double *ret_peer_deviation, double *ret_value)
+{
+	const double *peer_deviation = lesson->peer_deviation + first;
+	double sorted[NT_PAST_WINDOWS], most;
+	uint32_t normal, taken = 0;
+
+	memcpy(sorted, peer_deviation, n * sizeof(sorted[0]));
+	nt_stats_sort(sorted, n);
+	normal = by_peers ? nt_stats_lower_mode(sorted, n, NT_PAST_SOME, NT_STEPPED_UP) : n;
+	most = sorted[normal - 1];
+	for (uint32_t i = 0; i < n; i++) {
+		if (peer_deviation[i] > most)
+			continue;
+		ret_peer_deviation[taken] = peer_deviation[i];
+		ret_value[taken++] = lesson->value[first + i];
+	}
+	return taken;
+}
+
+/* by_peers: the deviation is one from peers, else it is a unit. */
+static bool past_so_far(const struct nt_past *past, const struct nt_lesson *lesson, bool by_peers,
+			struct nt_past *ret_past)
 {
 	uint32_t n = past->count, skipped;
-	double copy[NT_PAST_WINDOWS];
+	double peer_deviation[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
 
 	if (past->ready || n < NT_PAST_SOME)
 		return false;
 	skipped = windows_of_warm_up(lesson->value, n);
 	n = windows_before(lesson->value + skipped, n - skipped, NT_PAST_FEW);
 	*ret_past = (struct nt_past){.count = n};
-	memcpy(copy, lesson->peer_deviation + skipped, n * sizeof(copy[0]));
-	ret_past->peer_deviation_centre = nt_stats_median_of(copy, n);
-	ret_past->peer_deviation_width = most_deviation(copy, n, ret_past->peer_deviation_centre);
-	memcpy(copy, lesson->value + skipped, n * sizeof(copy[0]));
-	ret_past->value_centre = nt_stats_median_of(copy, n);
-	ret_past->value_width = most_deviation(copy, n, ret_past->value_centre);
+	n = take_windows(lesson, skipped, n, by_peers, peer_deviation, value);
+	ret_past->peer_deviation_centre = nt_stats_median_of(peer_deviation, n);
+	ret_past->peer_deviation_width =
+		most_deviation(peer_deviation, n, ret_past->peer_deviation_centre);
+	ret_past->value_centre = nt_stats_median_of(value, n);
+	ret_past->value_width = most_deviation(value, n, ret_past->value_centre);
 	ret_past->value_width =
 		ret_past->value_centre > 0.0 ? ret_past->value_width / ret_past->value_centre : 0.0;
 	return true;
+}
+
+bool nt_past_so_far(const struct nt_past *past, const struct nt_lesson *lesson,
+		    struct nt_past *ret_past)
+{
+	return past_so_far(past, lesson, true, ret_past);
 }
 
 /* `before`: windows before the step. */
@@ -106,10 +137,11 @@ static bool is_same_unit(const struct nt_past *first, const struct nt_lesson *le
 	       NT_STEPPED_UNIT * first->peer_deviation_centre;
 }
 
-void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
-		   double value, uint64_t frame)
+static void learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
+		  double value, uint64_t frame, bool by_peers)
 {
-	double copy[NT_PAST_WINDOWS];
+	double normal_deviation[NT_PAST_WINDOWS], normal_value[NT_PAST_WINDOWS];
+	uint32_t n;
 
 	if (past->ready)
 		return;
@@ -119,14 +151,18 @@ void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_d
 	if (past->count < NT_PAST_WINDOWS)
 		return;
 	past->ready = true;
-	memcpy(copy, lesson->peer_deviation, sizeof(copy));
-	past->peer_deviation_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
-	past->peer_deviation_width =
-		nt_stats_mad(copy, NT_PAST_WINDOWS, past->peer_deviation_centre);
-	memcpy(copy, lesson->value, sizeof(copy));
-	past->value_centre = nt_stats_median_of(copy, NT_PAST_WINDOWS);
-	past->value_width = nt_stats_mad(copy, NT_PAST_WINDOWS, past->value_centre);
+	n = take_windows(lesson, 0, NT_PAST_WINDOWS, by_peers, normal_deviation, normal_value);
+	past->peer_deviation_centre = nt_stats_median_of(normal_deviation, n);
+	past->peer_deviation_width = nt_stats_mad(normal_deviation, n, past->peer_deviation_centre);
+	past->value_centre = nt_stats_median_of(normal_value, n);
+	past->value_width = nt_stats_mad(normal_value, n, past->value_centre);
 	past->value_width = past->value_centre > 0.0 ? past->value_width / past->value_centre : 0.0;
+}
+
+void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
+		   double value, uint64_t frame)
+{
+	learn(past, lesson, peer_deviation, value, frame, true);
 }
 
 uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, double unit,
@@ -136,12 +172,12 @@ uint64_t nt_past_learn_first(struct nt_past *past, struct nt_lesson *lesson, dou
 
 	if (past->ready)
 		return 0;
-	nt_past_learn(past, lesson, unit, value, frame);
+	learn(past, lesson, unit, value, frame, false);
 	if (!past->ready)
 		return 0;
 	before.count = windows_before(lesson->value, NT_PAST_WINDOWS, NT_PAST_SOME);
 	/* With so few windows the width is the largest deviation. */
-	if (before.count == NT_PAST_WINDOWS || !nt_past_so_far(&before, lesson, &first) ||
+	if (before.count == NT_PAST_WINDOWS || !past_so_far(&before, lesson, false, &first) ||
 	    !is_same_unit(&first, lesson, before.count))
 		return 0;
 	*past = first;

@@ -25,6 +25,7 @@ struct nt_lesson {
 	uint64_t frame[NT_PAST_WINDOWS];
 };
 
+/* Windows in which the rank fell behind its peers, as it does at times only, are no past. */
 void nt_past_learn(struct nt_past *past, struct nt_lesson *lesson, double peer_deviation,
 		   double value, uint64_t frame);
 /*

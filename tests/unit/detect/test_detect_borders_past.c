@@ -184,17 +184,17 @@ static void twenty_windows_are_a_whole_past(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= NT_PAST_WINDOWS; i++) {
 		assert_false(past.ready);
-		nt_past_learn(&past, &lesson, i % 2 ? 0.1 : 0.3, i % 2 ? 90.0 : 110.0, i);
+		nt_past_learn(&past, &lesson, i % 2 ? 0.2 : 0.3, i % 2 ? 90.0 : 110.0, i);
 	}
 	assert_true(past.ready);
-	assert_true(is_near(past.peer_deviation_centre, 0.2) && is_near(past.value_centre, 100.0));
-	assert_true(is_near(past.peer_deviation_width, 0.14826) &&
+	assert_true(is_near(past.peer_deviation_centre, 0.25) && is_near(past.value_centre, 100.0));
+	assert_true(is_near(past.peer_deviation_width, 0.07413) &&
 		    is_near(past.value_width, 0.14826));
 	assert_true(nt_past_before(&past, &lesson, 0, &peer_deviation, &value));
-	assert_true(is_near(peer_deviation, 0.2) && is_near(value, 100.0));
+	assert_true(is_near(peer_deviation, 0.25) && is_near(value, 100.0));
 	assert_true(is_near(nt_past_doubt(&past), 2.5 * 0.14826 / sqrt(20.0)));
-	assert_true(is_near(nt_past_floor(&past, 1.0), 0.2 - 1.25 * 0.14826 / sqrt(20.0)));
-	assert_true(is_near(nt_past_floor(&past, 0.01), 0.19));
+	assert_true(is_near(nt_past_floor(&past, 1.0), 0.25 - 1.25 * 0.07413 / sqrt(20.0)));
+	assert_true(is_near(nt_past_floor(&past, 0.01), 0.24));
 	nt_past_clear(&past);
 	assert_true(!past.ready && past.count == 0 && past.peer_deviation_centre == 0.0);
 	/* Of nothing there is no part. */

@@ -120,6 +120,39 @@ static struct nt_past stepped(uint64_t from, double after, double unit, uint64_t
 	return past;
 }
 
+/* What falls behind in most of the windows from the start on is normal in the others. */
+static void the_normal_windows_of_a_rank_that_comes_and_goes_are_its_past(void **state)
+{
+	struct nt_past past = {0}, found;
+	struct nt_lesson lesson;
+
+	(void)state;
+	for (uint32_t i = 0; i < NT_PAST_WINDOWS; i++) {
+		const bool is_slow = i % 10 > 2;
+		const double more = 0.001 * (i % 3);
+
+		if (i == 18) {
+			assert_true(nt_past_so_far(&past, &lesson, &found));
+			assert_true(found.value_centre < 101.0 && found.value_width < 0.01);
+		}
+		nt_past_learn(&past, &lesson, (is_slow ? 0.5 : 0.0) + more, is_slow ? 150.0 : 100.0,
+			      i);
+	}
+	assert_true(past.peer_deviation_centre < 0.01 && past.peer_deviation_width < 0.01);
+	assert_true(past.value_centre == 100.0 && past.value_width == 0.0);
+	/* Fewer than five windows may be chance, and so may a small difference. */
+	for (int i = 0; i < 2; i++) {
+		past = (struct nt_past){0};
+		for (uint32_t j = 0; j < NT_PAST_WINDOWS; j++)
+			nt_past_learn(&past, &lesson,
+				      i       ? j % 2 * 0.04
+				      : j < 4 ? 0.0
+					      : 0.5,
+				      j % 2 ? 100.0 : 150.0, j);
+		assert_true(past.peer_deviation_centre == (i ? 0.02 : 0.5));
+	}
+}
+
 static void what_steps_up_while_it_is_learned_is_no_past(void **state)
 {
 	struct nt_past past;
@@ -258,6 +291,7 @@ int main(void)
 			the_threshold_is_about_ten_at_eight_ranks_and_fourteen_at_sixteen_thousand),
 		cmocka_unit_test(a_few_wild_windows_do_not_last),
 		cmocka_unit_test(a_past_is_what_was_before_the_fault),
+		cmocka_unit_test(the_normal_windows_of_a_rank_that_comes_and_goes_are_its_past),
 		cmocka_unit_test(what_steps_up_while_it_is_learned_is_no_past),
 		cmocka_unit_test(the_first_long_steps_are_no_part_of_a_short_past),
 		cmocka_unit_test(what_follows_a_step_up_is_no_part_of_a_short_past),
