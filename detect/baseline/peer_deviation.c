@@ -76,6 +76,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 		      struct nt_cusum_window window)
 {
 	struct nt_far_rate *rate = &c->group->far_rate[c->series], others = *rate;
+	struct nt_far_rate rest = c->detect->scratch.far_rate[c->series];
 	const struct nt_history *history = &c->detect->step.history;
 	const uint8_t size = size_of(c, past, &window);
 	struct nt_far_own own;
@@ -86,7 +87,8 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 	track->marked += ((size > 0) - track->marked) / NT_MARKED_WINDOWS;
 	if (track->rate.sum > 0.0)
 		others = nt_far_rate_without(rate, track->far_first, track->rate.windows);
-	least = nt_far_rate_least(&others);
+	nt_far_rate_minus(&rest, rate);
+	least = nt_far_rate_least(&others, &rest);
 	is_far = size >= least;
 	if (track->far_fresh != NT_FAR_FRESH) {
 		if (track->rate.sum <= 0.0) {
@@ -96,7 +98,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 		}
 		own.windows = track->rate.windows;
 		own.far = track->far_windows;
-		gain = nt_far_rate_gain(&others, &own, least, is_far);
+		gain = nt_far_rate_gain(&others, &rest, &own, least, is_far);
 		track->far_windows += is_far;
 		if (is_far)
 			nt_far_rhythm_add(&track->rhythm, history->steps + 1.0,

@@ -275,6 +275,16 @@ static void forget_round(struct nt_detect *detect)
 	memset(scratch->judged, 0, sizeof(scratch->judged));
 }
 
+static void sum_far_rates(struct nt_detect *detect)
+{
+	struct nt_far_rate *sum = detect->scratch.far_rate;
+
+	memset(sum, 0, sizeof(detect->scratch.far_rate));
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		for (int j = 0; j < NT_SERIES_END; j++)
+			nt_far_rate_plus(&sum[j], &detect->roles.group[i].far_rate[j]);
+}
+
 int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct passed passed = {0};
@@ -283,6 +293,7 @@ int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *fr
 
 	(void)frame;
 	forget_round(detect);
+	sum_far_rates(detect);
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;

@@ -52,18 +52,40 @@ static double count_of(const struct nt_far_rate *rate, uint8_t least)
 	return far;
 }
 
-/* Share of the healthy windows that are of this size or more, in most jobs. */
-static double usual_share(const struct nt_far_rate *rate, uint8_t least)
+void nt_far_rate_plus(struct nt_far_rate *sum, const struct nt_far_rate *rate)
 {
-	return (count_of(rate, least) + 1.0) / (rate->windows + NT_FAR_RATE_PRIOR);
+	sum->windows += rate->windows;
+	for (int i = 1; i <= NT_FAR_SIZES; i++)
+		sum->far[i] += rate->far[i];
+}
+
+void nt_far_rate_minus(struct nt_far_rate *sum, const struct nt_far_rate *rate)
+{
+	sum->windows = nt_stats_max(0.0, sum->windows - rate->windows);
+	for (int i = 1; i <= NT_FAR_SIZES; i++)
+		sum->far[i] = nt_stats_max(0.0, sum->far[i] - rate->far[i]);
+}
+
+/* Share of the healthy windows of other groups that are of this size or more, in most jobs. */
+static double share_of_rest(const struct nt_far_rate *rest, uint8_t least)
+{
+	return (count_of(rest, least) + 1.0) / (rest->windows + NT_FAR_RATE_PRIOR);
+}
+
+/* The same of a group. */
+static double usual_share(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			  uint8_t least)
+{
+	return (count_of(others, least) + NT_FAR_RATE_PRIOR * share_of_rest(rest, least)) /
+	       (others->windows + NT_FAR_RATE_PRIOR);
 }
 
 /* Probability that healthy ranks of this job are far often, by all windows. */
-static double often_chance(const struct nt_far_rate *others, const struct nt_far_own *own,
-			   uint8_t least)
+static double often_chance(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			   const struct nt_far_own *own, uint8_t least)
 {
-	const double far = count_of(others, least) + own->far;
-	const double windows = others->windows + own->windows;
+	const double far = count_of(others, least) + count_of(rest, least) + own->far;
+	const double windows = others->windows + rest->windows + own->windows;
 	const double often = NT_FAR_RATE_OFTEN, usual = 1.0 / NT_FAR_RATE_PRIOR;
 	const double odds =
 		NT_FAR_RATE_OFTEN_JOBS *
@@ -73,24 +95,24 @@ static double often_chance(const struct nt_far_rate *others, const struct nt_far
 	return isfinite(odds) ? odds / (1.0 + odds) : 1.0;
 }
 
-uint8_t nt_far_rate_least(const struct nt_far_rate *rate)
+uint8_t nt_far_rate_least(const struct nt_far_rate *others, const struct nt_far_rate *rest)
 {
-	if (NT_FAR_RATE_TIMES * usual_share(rate, 1) <= NT_FAR_RATE_FAULTY)
+	if (NT_FAR_RATE_TIMES * usual_share(others, rest, 1) <= NT_FAR_RATE_FAULTY)
 		return 1;
 	for (uint8_t least = 2; least <= NT_FAR_SIZES; least++)
-		if (usual_share(rate, least) <= 1.0 / NT_FAR_RATE_PRIOR)
+		if (usual_share(others, rest, least) <= 1.0 / NT_FAR_RATE_PRIOR)
 			return least;
 	return 1;
 }
 
-double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_own *own,
-			uint8_t least, bool is_far)
+double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			const struct nt_far_own *own, uint8_t least, bool is_far)
 {
 	const double often =
 		(count_of(others, least) + NT_FAR_RATE_OFTEN_PRIOR * NT_FAR_RATE_OFTEN) /
 		(others->windows + NT_FAR_RATE_OFTEN_PRIOR);
-	const double chance = often_chance(others, own, least);
-	const double healthy = chance * often + (1.0 - chance) * usual_share(others, least);
+	const double chance = often_chance(others, rest, own, least);
+	const double healthy = chance * often + (1.0 - chance) * usual_share(others, rest, least);
 	const double faulty = nt_stats_max(NT_FAR_RATE_FAULTY, NT_FAR_RATE_TIMES * healthy);
 
 	if (faulty >= 1.0 - NT_FAR_RATE_FAULTY)

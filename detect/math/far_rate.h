@@ -31,11 +31,14 @@ void nt_far_rate_fade(struct nt_far_rate *rate);
  */
 struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint8_t size,
 				       uint32_t windows);
+/* sum + rate; sum - rate, at least 0. */
+void nt_far_rate_plus(struct nt_far_rate *sum, const struct nt_far_rate *rate);
+void nt_far_rate_minus(struct nt_far_rate *sum, const struct nt_far_rate *rate);
 /*
  * The least size that is evidence. Where healthy ranks are far so often that another one which is
  * would hardly differ, it is the size that they hardly ever reach.
  */
-uint8_t nt_far_rate_least(const struct nt_far_rate *rate);
+uint8_t nt_far_rate_least(const struct nt_far_rate *others, const struct nt_far_rate *rest);
 /* A rank's own windows since its sum left zero, and those of them that were far. */
 struct nt_far_own {
 	uint32_t windows, far;
@@ -45,11 +48,12 @@ struct nt_far_own {
  * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of `least` or
  * more. It is the logarithm of the likelihood ratio of a faulty to a healthy rank (Page, 1954),
  * divided by that exponent. 0: healthy ranks are as far so often that a fault would not differ.
- * While little is known of the others, the rank's own far windows may be those of a job in which all
- * ranks are far at times: the rate of healthy ranks is a mixture of both kinds of jobs.
+ * While little is known of the others of its group, the rate is that of the `rest`: of the other
+ * groups. While little is known of any, the rank's own far windows may be those of a job in which all ranks are far at
+ * times: the rate of healthy ranks is a mixture of both kinds of jobs.
  */
-double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_own *own,
-			uint8_t least, bool is_far);
+double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			const struct nt_far_own *own, uint8_t least, bool is_far);
 
 /*
  * Whether a rank falls far behind at equal distances: then its program does so every so many steps,

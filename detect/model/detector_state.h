@@ -61,6 +61,7 @@ struct nt_detect {
 		double *step_metric_step, *run_queue, *gc, *sum;
 		struct nt_rank_contribution *contribution;
 		uint32_t judged[NT_SERIES_END]; /* ranks of the round */
+		struct nt_far_rate far_rate[NT_SERIES_END]; /* of all groups, before the round */
 		uint32_t stepping; /* live ranks that had a round before this frame */
 		/* Computed on first use in a frame. */
 		struct nt_common_cost {

@@ -6,10 +6,12 @@
 #include "detect/math/far_rate.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Of a rank of which nothing is known. */
+static const struct nt_far_rate unknown = {0};
+
+/* Of a rank of which nothing is known, in the only group. */
 static double gain(const struct nt_far_rate *others, uint8_t least, bool is_far)
 {
-	return nt_far_rate_gain(others, &(struct nt_far_own){0}, least, is_far);
+	return nt_far_rate_gain(others, &unknown, &(struct nt_far_own){0}, least, is_far);
 }
 
 /* The largest sum over such windows. */
@@ -117,15 +119,15 @@ static void beyond_a_heavy_tail_few_windows_are_enough(void **state)
 	struct nt_far_rate rate = {0};
 
 	(void)state;
-	assert_int_equal(nt_far_rate_least(&rate), 1);
+	assert_int_equal(nt_far_rate_least(&rate, &unknown), 1);
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rate, i % 10 ? 0 : i % 20 ? 1 : 2);
-	assert_int_equal(nt_far_rate_least(&rate), 3);
+	assert_int_equal(nt_far_rate_least(&rate, &unknown), 3);
 	assert_true(gain(&rate, 3, true) > 2.0 * gain(&rate, 1, true));
 	/* A tail without an end. */
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rate, NT_FAR_SIZES);
-	assert_int_equal(nt_far_rate_least(&rate), 1);
+	assert_int_equal(nt_far_rate_least(&rate, &unknown), 1);
 }
 
 /*
@@ -141,13 +143,36 @@ static void what_little_is_known_of_the_others_may_be_true_of_all(void **state)
 	(void)state;
 	for (int i = 0; i < 10; i++)
 		nt_far_rate_add(&rate, 0);
-	least = nt_far_rate_gain(&rate, &often, 1, true);
-	assert_true(least < 0.7 * nt_far_rate_gain(&rate, &none, 1, true));
+	least = nt_far_rate_gain(&rate, &unknown, &often, 1, true);
+	assert_true(least < 0.7 * nt_far_rate_gain(&rate, &unknown, &none, 1, true));
 	for (int i = 0; i < 300; i++)
 		nt_far_rate_add(&rate, 0);
-	assert_true(nt_far_rate_gain(&rate, &often, 1, true) > 2.0 * least);
-	assert_true(nt_far_rate_gain(&rate, &often, 1, true) >
-		    0.99 * nt_far_rate_gain(&rate, &none, 1, true));
+	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, true) > 2.0 * least);
+	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, true) >
+		    0.99 * nt_far_rate_gain(&rate, &unknown, &none, 1, true));
+}
+
+static void what_is_not_known_of_a_group_is_taken_from_the_rest(void **state)
+{
+	const struct nt_far_own none = {0};
+	struct nt_far_rate rate = {0}, rest = {0}, often;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		nt_far_rate_add(&rest, i % 500 == 0);
+	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, true) > 1.5 * gain(&rate, 1, true));
+	/* What the group itself shows outweighs it. */
+	for (int i = 0; i < 1000; i++)
+		nt_far_rate_add(&rate, i % 50 == 0);
+	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, true) < 1.1 * gain(&rate, 1, true));
+	often = rest;
+	nt_far_rate_plus(&often, &rate);
+	assert_true(often.windows == 2000.0 && often.far[1] == 22.0);
+	nt_far_rate_minus(&often, &rest);
+	assert_true(often.windows == 1000.0 && often.far[1] == 20.0);
+	nt_far_rate_minus(&often, &rest);
+	nt_far_rate_minus(&often, &rest);
+	assert_true(often.windows == 0.0 && often.far[1] > 0.0);
 }
 
 static void a_size_is_twice_as_large_as_the_one_before(void **state)
@@ -171,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_ranks_own_far_window_is_not_held_against_its_evidence),
 		cmocka_unit_test(beyond_a_heavy_tail_few_windows_are_enough),
 		cmocka_unit_test(what_little_is_known_of_the_others_may_be_true_of_all),
+		cmocka_unit_test(what_is_not_known_of_a_group_is_taken_from_the_rest),
 		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
 	};
 
