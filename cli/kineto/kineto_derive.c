@@ -3,7 +3,8 @@
  * Process groups of traces that state the size of each call's group, but not its name (PyTorch
  * before 2.3). A process group has a stream of its own on each device, and the members of a
  * collective end it together. Thus the streams whose calls keep the same distances in time, though
- * work and clocks differ, are of one group.
+ * work and clocks differ, are of one group. Sends have a stream for each peer: these are of one
+ * group if they find the same ranks.
  */
 #include "cli/kineto/kineto.h"
 
@@ -38,6 +39,7 @@ struct stream_calls {
 	size_t calls, compared;
 	uint64_t end_ns[MAX_COMPARED];
 	uint8_t op[MAX_COMPARED];
+	bool sends;
 	uint64_t members; /* equal for those that find the same ones; 0: not found */
 	size_t found;
 };
@@ -84,6 +86,7 @@ static void add_call(struct stream_calls *sequence, const struct nt_kineto_inter
 
 	if (!op)
 		return;
+	sequence->sends |= op == SENDS;
 	if (sequence->compared < MAX_COMPARED) {
 		sequence->end_ns[sequence->compared] = kernel->end_ns;
 		sequence->op[sequence->compared++] = op;
@@ -261,6 +264,15 @@ static size_t count_members(const struct derivation *derivation,
 	return best;
 }
 
+/* Of a member: of collectives the sequence, of sends the rank. */
+static uint64_t member_hash(const struct derivation *derivation, size_t at)
+{
+	const struct stream_calls *sequence = &derivation->sequence[at];
+
+	return sequence->sends ? nt_hash_mix(nt_hash_u64(SENDS, sequence->rank->rank))
+			       : nt_hash_mix(at + 1);
+}
+
 static void find_members(struct derivation *derivation, size_t at)
 {
 	struct stream_calls *sequence = &derivation->sequence[at];
@@ -270,18 +282,25 @@ static void find_members(struct derivation *derivation, size_t at)
 	if (!found)
 		return;
 	sequence->found = found + 1;
-	sequence->members = nt_hash_mix(at + 1);
+	sequence->members = member_hash(derivation, at);
 	for (size_t i = 0; i < found; i++)
-		sequence->members += nt_hash_mix(derivation->likely[i].at + 1);
+		sequence->members += member_hash(derivation, derivation->likely[i].at);
 }
 
-/* Whether all members found the same ones. */
+/* Whether all members found the same ones, with each stream that they send by. */
 static bool is_agreed(const struct derivation *derivation, const struct stream_calls *sequence)
 {
+	const struct nt_kineto_rank *last = NULL;
 	size_t agree = 0;
 
-	for (size_t i = 0; i < derivation->sequences; i++)
-		agree += derivation->sequence[i].members == sequence->members;
+	for (size_t i = 0; i < derivation->sequences; i++) {
+		const struct stream_calls *other = &derivation->sequence[i];
+
+		if (other->members != sequence->members)
+			continue;
+		agree += other->rank != last;
+		last = other->rank;
+	}
 	return sequence->found && agree == sequence->found;
 }
 
@@ -289,18 +308,22 @@ static bool is_agreed(const struct derivation *derivation, const struct stream_c
 static int name_group(const struct derivation *derivation, const struct stream_calls *sequence,
 		      struct nt_buf *name, uint32_t *ret_place)
 {
+	const struct nt_kineto_rank *last = NULL;
 	uint32_t place = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < derivation->sequences && r == 0; i++) {
 		const struct stream_calls *member = &derivation->sequence[i];
 
-		if (member->members != sequence->members)
+		if (member->members != sequence->members || member->rank == last)
 			continue;
-		if (member == sequence)
+		last = member->rank;
+		if (member->rank == sequence->rank)
 			*ret_place = place;
 		r = nt_buf_printf(name, "%s%u", place++ ? "," : "", member->rank->rank);
 	}
+	if (r == 0 && sequence->sends)
+		return nt_buf_printf(name, " of %u, sends", sequence->size);
 	return r ?: nt_buf_printf(name, " of stream %u", sequence->stream);
 }
 

@@ -144,6 +144,59 @@ static void calls_of_fewer_ranks_are_no_sequence_of_all(void **state)
 		assert_int_equal(trace->frame[1].rank[i].comms, 0);
 }
 
+/*
+ * Two pipelines of four stages: a rank has a stream for the one that it receives from and one for
+ * the next. The sends state the size of the pipeline, but only two ranks end each together.
+ */
+static void play_pipelines(struct job *job)
+{
+	for (int n = 0; n < STEPS; n++) {
+		for (int i = 0; i < RANKS; i++) {
+			const unsigned int clock = 1000 * (unsigned int)(i + 1),
+					   start = (unsigned int)n * 200000 + clock;
+
+			add_step(job, i, n, start, 200000);
+			add_kernel(job, i, "gemm", start, 20000, "");
+			/* Its link from the stage before, and to the next one. */
+			for (int j = 0; j < 2; j++) {
+				const int link = i % STAGE + j;
+				const unsigned int end =
+					20000 + stage_us(i / STAGE, n) + (unsigned int)link * 3000 +
+					(unsigned int)((n + 5) * (n + 2) * (link + 3) % 7) * 100;
+
+				if (link > 0 && link < STAGE)
+					add_kernel(job, i, "ncclDevKernel_SendRecv",
+						   start + end - 500, 500,
+						   unnamed(j ? "send" : "recv", STAGE, 30 + j));
+			}
+			add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32", start + 110000,
+				   10000 + stage_us(4 + i % STAGE, n) - 50000,
+				   unnamed("allreduce", 2, 20));
+		}
+	}
+}
+
+static void sends_of_several_streams_are_of_one_pipeline(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct job *job = *state;
+
+	play_pipelines(job);
+	trace = read_files(job, RANKS);
+	assert_false(trace->ungrouped);
+	for (size_t i = 0; i < RANKS; i++) {
+		const struct nt_frame_comm *sends = comm_of(trace, 0, i, NT_FRAME_POINT_TO_POINT);
+
+		assert_int_equal(sends->size, STAGE);
+		assert_int_equal(sends->rank, i % STAGE);
+		assert_true(sends->id ==
+			    comm_of(trace, 0, i / STAGE * STAGE, NT_FRAME_POINT_TO_POINT)->id);
+		assert_true(stage_of(trace, i) == stage_of(trace, i % STAGE));
+	}
+	assert_true(comm_of(trace, 0, 0, NT_FRAME_POINT_TO_POINT)->id !=
+		    comm_of(trace, 0, STAGE, NT_FRAME_POINT_TO_POINT)->id);
+}
+
 /* Of an array of streams beyond the cap nothing is derived. */
 static void too_many_streams_are_left_alone(void **state)
 {
@@ -166,6 +219,7 @@ int main(void)
 		KINETO_TEST(groups_that_cannot_be_told_apart_are_not_derived),
 		KINETO_TEST(groups_that_are_listed_need_no_distance),
 		KINETO_TEST(calls_of_fewer_ranks_are_no_sequence_of_all),
+		KINETO_TEST(sends_of_several_streams_are_of_one_pipeline),
 		KINETO_TEST(too_many_streams_are_left_alone),
 	};
 
