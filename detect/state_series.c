@@ -44,5 +44,6 @@ void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring)
 {
 	nt_code_u32(codec, &ring->count, NT_RING_MAX);
 	nt_code_u32(codec, &ring->next, NT_RING_MAX);
+	nt_code_fail(codec, ring->next > ring->count || (ring->count && !ring->next));
 	nt_code_reals(codec, ring->value, ring->count);
 }

@@ -19,7 +19,7 @@ uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 			    const struct nt_rules *rules, double difference, double *width)
 {
 	struct nt_ring *last = &past->width[series];
-	const double before = last->count ? last->value[last->next - 1] : 0.0;
+	const double before = nt_ring_last(last);
 	double *turns = past->turns[series], size[NT_RING_MAX], least;
 	uint32_t agreed, behind[3] = {0};
 

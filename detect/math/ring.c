@@ -17,6 +17,11 @@ void nt_ring_add(struct nt_ring *ring, uint32_t keep, double value)
 		ring->count++;
 }
 
+double nt_ring_last(const struct nt_ring *ring)
+{
+	return ring->next && ring->next <= ring->count ? ring->value[ring->next - 1] : 0.0;
+}
+
 double nt_ring_median(const struct nt_ring *ring)
 {
 	double copy[NT_RING_MAX];

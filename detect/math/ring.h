@@ -18,6 +18,8 @@ struct nt_ring {
 
 /* Appends a value; keeps the last min(keep, NT_RING_MAX). */
 void nt_ring_add(struct nt_ring *ring, uint32_t keep, double value);
+/* The last value; 0 if empty. */
+double nt_ring_last(const struct nt_ring *ring);
 /* 0 if empty. */
 double nt_ring_median(const struct nt_ring *ring);
 

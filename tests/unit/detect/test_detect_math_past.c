@@ -228,11 +228,11 @@ static void rings_remember_the_last_values(void **state)
 	struct nt_ring ring = {.count = 0};
 
 	(void)state;
-	assert_true(nt_ring_median(&ring) == 0.0);
+	assert_true(nt_ring_median(&ring) == 0.0 && nt_ring_last(&ring) == 0.0);
 	for (int i = 0; i < 100; i++)
 		nt_ring_add(&ring, 5, i);
 	assert_int_equal(ring.count, 5);
-	assert_true(nt_ring_median(&ring) == 97.0);
+	assert_true(nt_ring_median(&ring) == 97.0 && nt_ring_last(&ring) == 99.0);
 	nt_ring_add(&ring, 1000, 0.0);
 	assert_true(ring.next <= NT_RING_MAX);
 }

@@ -125,12 +125,17 @@ static void each_number_of_a_group_has_its_bound(void **state)
 		MOST(group->tier[i], NT_FRAME_T3);
 	for (size_t i = 0; i < sizeof(ring) / sizeof(ring[0]); i++) {
 		/* Of more values than there is room for the size is not to be believed either. */
-		const uint32_t kept = ring[i]->count;
+		const uint32_t kept = ring[i]->count, next = ring[i]->next;
 
-		MOST(ring[i]->next, NT_RING_MAX);
+		/* The next place is behind the last value, of which there is one. */
+		MOST(ring[i]->next, ring[i]->count);
 		ring[i]->count = NT_RING_MAX;
+		ring[i]->next = 1;
 		assert_int_equal(load_again(), 0);
+		ring[i]->next = 0;
+		assert_int_equal(load_again(), -EBADMSG);
 		ring[i]->count = kept;
+		ring[i]->next = next;
 	}
 }
 
