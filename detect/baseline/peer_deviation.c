@@ -356,29 +356,9 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 										 : NT_MODE_PEERS;
 }
 
-/* Whether the i-th of its ranks works less than it did: then the other one seems slow. */
-static bool became_faster(const struct nt_contest *c, const struct nt_step_metrics *step_metrics,
-			  uint32_t i)
-{
-	const struct nt_detect *detect = c->detect;
-	uint32_t at = 0;
-
-	for (uint32_t j = 0; j < step_metrics->n; j++) {
-		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[j]];
-		const struct nt_past *past = &rank->track[c->series].past;
-
-		if (nt_contest_holds(c, rank) && at++ == i)
-			return past->ready && past->value_centre - c->value[i] >
-						      detect->rules.size_floor * c->step;
-	}
-	return false;
-}
-
-static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step_metrics,
-			const double *sorted)
+static void compare_two(struct nt_contest *c, const double *sorted)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
-	uint32_t peer;
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
@@ -386,10 +366,9 @@ static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step
 	c->centre = sorted[0];
 	if (!is_pair(c))
 		return;
-	peer = nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
-				  (c->value[1] - c->value[0]) / base, &c->width);
-	if (peer != NT_NO_INDEX && !nt_peer_pair_takes_turns(c->group->past, c->series) &&
-	    !became_faster(c, step_metrics, peer)) {
+	if (nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
+			       (c->value[1] - c->value[0]) / base, &c->width) &&
+	    !nt_peer_pair_takes_turns(c->group->past, c->series)) {
 		c->mode = NT_MODE_PEERS;
 		c->apart = c->space.two = false;
 	}
@@ -491,7 +470,7 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 	if (c->sample >= NT_WIDTH_RANKS && c->group->past)
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
-		compare_two(c, step_metrics, sorted);
+		compare_two(c, sorted);
 	c->shared = find_shared(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *
 		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));

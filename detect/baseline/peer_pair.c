@@ -15,8 +15,8 @@ static int side_of(double difference, double least)
 	return difference > 0.0;
 }
 
-uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
-			    const struct nt_rules *rules, double difference, double *width)
+bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
+			const struct nt_rules *rules, double difference, double *width)
 {
 	struct nt_ring *last = &past->width[series];
 	const double before = nt_ring_last(last);
@@ -36,10 +36,9 @@ uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 	for (int i = 0; i < 2; i++)
 		turns[i] = NT_PAIR_KEPT * turns[i] +
 			   (side_of(difference, least) == i && side_of(before, least) != i);
-	if (agreed == last->count || behind[0] + behind[1] < NT_PAIR_BEHIND ||
-	    (behind[0] && behind[1]) || nt_stats_max(turns[0], turns[1]) < NT_PAIR_TURNS_LEAST)
-		return NT_NO_INDEX;
-	return behind[0] ? 1 : 0;
+	return agreed < last->count && behind[0] + behind[1] >= NT_PAIR_BEHIND &&
+	       (!behind[0] || !behind[1]) &&
+	       nt_stats_max(turns[0], turns[1]) >= NT_PAIR_TURNS_LEAST;
 }
 
 bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series)

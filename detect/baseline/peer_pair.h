@@ -12,11 +12,11 @@
 
 /*
  * Adds a round, in which the second rank works longer than the first by `difference`, relative to
- * the faster one. Raises *width to how much they differ where they agree. If only one of
- * them falls behind, often but not always, the other is its peer: returns which, or NT_NO_INDEX.
+ * the faster one. Raises *width to how much they differ where they agree. Returns whether only one
+ * of them falls behind, often but not always: then the other one is its peer.
  */
-uint32_t nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
-			    const struct nt_rules *rules, double difference, double *width);
+bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
+			const struct nt_rules *rules, double difference, double *width);
 /* Whether each falls behind at times, as with work of random length. */
 bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series);
 

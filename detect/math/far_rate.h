@@ -49,8 +49,8 @@ struct nt_far_own {
  * more. It is the logarithm of the likelihood ratio of a faulty to a healthy rank (Page, 1954),
  * divided by that exponent. 0: healthy ranks are as far so often that a fault would not differ.
  * While little is known of the others of its group, the rate is that of the `rest`: of the other
- * groups. While little is known of any, the rank's own far windows may be those of a job in which all ranks are far at
- * times: the rate of healthy ranks is a mixture of both kinds of jobs.
+ * groups. While little is known of any, the rank's own far windows may be those of a job in which
+ * all ranks are far at times: the rate of healthy ranks is a mixture of both kinds of jobs.
  */
 double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_rate *rest,
 			const struct nt_far_own *own, uint8_t least, bool is_far);

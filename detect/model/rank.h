@@ -73,7 +73,7 @@ struct nt_track {
 	/* Of the last windows, how many until the evidence of a far one (nt_far_rate) is old. */
 	uint8_t far_fresh;
 	uint8_t far_first; /* size of the window that `rate` began with, 0: none */
-	uint32_t far_windows; /* that were added to it since */
+	uint32_t far_windows; /* far ones added to `rate` since it left zero */
 	double marked; /* share of about the last NT_MARKED_WINDOWS in which it was far behind */
 	bool always; /* accused of a level present from the start: its past is no reference */
 	uint8_t peers_seen; /* at most 255 */
