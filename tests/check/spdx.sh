@@ -13,6 +13,7 @@ report() {
 wanted() { # wanted FILE: sets want
   case $1 in
     bpf/*) want='(GPL-2.0-only OR BSD-2-Clause)' ;;
+    plugin/gpu_record.h) want='(Apache-2.0 OR BSD-2-Clause)' ;; # of both sides
     plugin/*) want='Apache-2.0' ;;
     *) want='GPL-3.0-or-later' ;;
   esac

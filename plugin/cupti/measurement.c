@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugin/cupti/measurement.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "plugin/cupti/buffer_pool.h"
+#include "plugin/cupti/report.h"
+
+enum {
+	NULL_BUFFERS = 27, /* from this version on CUPTI accepts that there is no buffer */
+	SILENT_TICKS = 1000 / NT_MEASUREMENT_BUSY_MS,
+	DRAIN_TICKS =
+		2000 / NT_MEASUREMENT_BUSY_MS, /* for kernels that were enqueued before the end */
+};
+
+enum measurement_state {
+	STATE_OFF,
+	STATE_OPEN,
+	STATE_DRAINING, /* disabled; kernels still run */
+	STATE_YIELDED, /* closed, but what is enabled may be another client's */
+	STATE_GIVEN_UP,
+};
+
+static enum measurement_state state;
+static struct nt_cupti_calls calls;
+static bool is_registered;
+static uint32_t ticks; /* in this state */
+static uint32_t silent; /* ticks since the last buffer */
+static _Atomic uint64_t completed, declined;
+static uint64_t completed_before, declined_before;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+/* ---- what CUPTI calls ----------------------------------------------------------------------- */
+
+static void request(uint8_t **buffer, size_t *size, size_t *records_max)
+{
+	uint8_t *taken = nt_buffer_pool_take();
+
+	/* Older versions do not accept NULL. */
+	if (!taken && calls.version < NULL_BUFFERS)
+		taken = aligned_alloc(8, NT_BUFFER_BYTES);
+	*buffer = taken;
+	*size = taken ? NT_BUFFER_BYTES : 0;
+	*records_max = 0;
+	if (!taken)
+		atomic_fetch_add(&declined, 1);
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+		     size_t valid_size)
+{
+	size_t dropped = 0;
+
+	(void)size;
+	if (!buffer)
+		return;
+	if (valid_size)
+		nt_report_buffer(&calls, buffer, valid_size);
+	if (calls.dropped(context, stream, &dropped) == NT_CUPTI_SUCCESS && dropped)
+		nt_report_lost(dropped);
+	if (!nt_buffer_pool_give(buffer))
+		free(buffer);
+	atomic_fetch_add(&completed, 1);
+}
+
+/* ---- the end of the process ------------------------------------------------------------------- */
+
+static atomic_bool is_inside, is_ending;
+
+/* Before the handlers of CUPTI, which was loaded earlier: no call is made into it any more. */
+static void end(void)
+{
+	const struct timespec wait = {.tv_nsec = 1000000};
+
+	atomic_store(&is_ending, true);
+	for (int i = 0; i < 1000 && atomic_load(&is_inside); i++)
+		(void)nanosleep(&wait, NULL);
+}
+
+static bool load(void)
+{
+	return nt_cupti_calls_load(&calls) == 0 && atexit(end) == 0;
+}
+
+/* ---- states ----------------------------------------------------------------------------------- */
+
+static void enter(enum measurement_state next)
+{
+	state = next;
+	ticks = 0;
+}
+
+static void give_up(int code)
+{
+	nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), (uint32_t)code);
+	enter(STATE_GIVEN_UP);
+}
+
+/* 0, or the result that prevented it. Another client's callbacks give 0 with is_registered unset. */
+static int register_once(void)
+{
+	int r;
+
+	if (is_registered)
+		return NT_CUPTI_SUCCESS;
+	/* It fails as long as nobody has registered callbacks. */
+	if (calls.flush(0) == NT_CUPTI_SUCCESS)
+		return NT_CUPTI_SUCCESS;
+	r = calls.register_clock(now_ns);
+	if (r == NT_CUPTI_SUCCESS)
+		r = calls.register_callbacks(request, complete);
+	is_registered = r == NT_CUPTI_SUCCESS;
+	return r;
+}
+
+static void disable(void)
+{
+	(void)nt_cupti_calls_launches(&calls, 0);
+	(void)calls.disable(NT_CUPTI_KIND_CONCURRENT_KERNEL);
+	(void)calls.disable(NT_CUPTI_KIND_MEMCPY);
+}
+
+static void open_window(void)
+{
+	int r;
+
+	if (!calls.flush && !load()) {
+		give_up(-1);
+		return;
+	}
+	r = register_once();
+	if (!is_registered) {
+		give_up(r);
+		return;
+	}
+	/* Calls first: a kernel without its call is of no use. */
+	r = nt_cupti_calls_launches(&calls, 1);
+	if (r == NT_CUPTI_SUCCESS)
+		r = calls.enable(NT_CUPTI_KIND_CONCURRENT_KERNEL);
+	if (r == NT_CUPTI_SUCCESS)
+		r = calls.enable(NT_CUPTI_KIND_MEMCPY);
+	if (r != NT_CUPTI_SUCCESS) {
+		disable();
+		give_up(r);
+		return;
+	}
+	silent = 0;
+	enter(STATE_OPEN);
+	nt_report_state(NT_GPU_RECORD_OPEN, now_ns(), 0);
+}
+
+static void close_window(void)
+{
+	if (silent >= SILENT_TICKS) {
+		enter(STATE_YIELDED);
+		return;
+	}
+	disable();
+	enter(STATE_DRAINING);
+}
+
+static void fetch(void)
+{
+	const uint64_t lost = atomic_load(&declined) - declined_before;
+
+	(void)calls.flush(0);
+	declined_before += lost;
+	if (lost)
+		nt_report_lost(lost);
+	silent = atomic_load(&completed) == completed_before ? silent + 1 : 0;
+	completed_before = atomic_load(&completed);
+}
+
+static uint32_t when_closed(bool wanted)
+{
+	if (!wanted)
+		return NT_MEASUREMENT_IDLE_MS;
+	open_window();
+	return state == STATE_OPEN ? NT_MEASUREMENT_BUSY_MS : NT_MEASUREMENT_IDLE_MS;
+}
+
+static uint32_t tick(bool wanted)
+{
+
+	ticks++;
+	switch (state) {
+	case STATE_OPEN:
+		fetch();
+		if (!wanted)
+			close_window();
+		return NT_MEASUREMENT_BUSY_MS;
+	case STATE_DRAINING:
+		fetch();
+		if (wanted) {
+			open_window();
+		} else if (ticks >= DRAIN_TICKS) {
+			(void)calls.flush(NT_CUPTI_FLUSH_FORCED);
+			enter(STATE_OFF);
+		}
+		return NT_MEASUREMENT_BUSY_MS;
+	case STATE_YIELDED:
+		/* Ours after all, if a buffer came: the GPU did nothing for a second. */
+		if (atomic_load(&completed) != completed_before) {
+			completed_before = atomic_load(&completed);
+			disable();
+			enter(STATE_DRAINING);
+		} else if (wanted && ticks > 1) {
+			give_up(NT_CUPTI_SUCCESS);
+		}
+		return NT_MEASUREMENT_IDLE_MS;
+	case STATE_GIVEN_UP:
+		if (wanted && ticks % 30 == 0)
+			nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), 0);
+		return NT_MEASUREMENT_IDLE_MS;
+	default:
+		return when_closed(wanted);
+	}
+}
+
+uint32_t nt_measurement_tick(void)
+{
+	uint32_t ms = NT_MEASUREMENT_IDLE_MS;
+
+	atomic_store(&is_inside, true);
+	if (!atomic_load(&is_ending))
+		ms = tick(nt_report_is_wanted());
+	atomic_store(&is_inside, false);
+	return ms;
+}
