@@ -81,7 +81,8 @@ static void write_metrics(struct nt_agent *agent)
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_governor_stats(agent->governor, &reading.governor);
 	nt_own_links_stats(agent->own_links, &reading.own_links);
-	nt_gc_interpreters_stats(agent->interpreters, &reading.interpreters);
+	nt_probed_ranks_stats(agent->interpreters, &reading.interpreters);
+	nt_probed_ranks_stats(agent->gpu_ranks, &reading.gpu_ranks);
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_process_reader_stats(agent->process_reader, &reading.process_reader);
 	nt_quarantine_stats(agent->quarantine, nt_clock_boot_ns(), &reading.quarantine);
@@ -322,12 +323,12 @@ static void tick(struct nt_agent *agent)
 		look_inside(agent);
 		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
-		nt_gc_interpreters_detach(agent->interpreters);
+		nt_agent_detach_ended_ranks(agent);
 		if (agent->gpu_health)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}
-	nt_gc_interpreters_attach(agent->interpreters);
 	nt_clock_pair(&boot_ns, &real_ns);
+	nt_agent_turn_ranks(agent, real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);

@@ -9,7 +9,6 @@
 #include "agent/discover/inspection.h"
 #include "agent/host/proc.h"
 #include "agent/probes/bpf_loader.h"
-#include "agent/probes/gc_probe.h"
 #include "agent/steps/process.h"
 #include "common/base/hash.h"
 #include "common/system/clock.h"
@@ -87,90 +86,11 @@ static void drop_file(void *data, dev_t dev, ino_t ino)
 	nt_attach_drop(agent->attach, dev, ino);
 }
 
-static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
-			      struct nt_gc_probe **ret_probe)
-{
-	struct nt_agent *agent = data;
-	const struct nt_inspector_task task = {
-		.request = {.kind = NT_INSPECT_INTERPRETER,
-			    .pid = pid,
-			    .library = NT_LIBRARY_PYTHON,
-			    .takes_fuse = agent->config->attach_fuse},
-		.client = &agent->interpreter_client,
-		.start_ns = start_boot_ns,
-	};
-	int r = nt_inspector_submit(nt_discover_inspector(agent->discover), &task, NULL, -1);
-
-	(void)ret_probe;
-	return r < 0 ? r : -EINPROGRESS;
-}
-
-/* The only obstacle for a path that is searched is the end of the process. */
-static void on_file(void *data, const struct nt_inspector_task *task, int result,
-		    const struct nt_inspection_file *file, const char *name, int fd)
-{
-	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
-}
-
-static void on_gc_probe_made(void *data, uint32_t pid, uint64_t start_ns, int result,
-			     struct nt_gc_probe *probe)
-{
-	struct nt_agent *agent = data;
-
-	if (result == 0)
-		nt_debug("collections of garbage of process %u are timed", pid);
-	else if (result != -ENOENT && result != -ESRCH &&
-		 result != -EBUSY) /* in quarantine: already logged */
-		(void)nt_warn(result,
-			      "attach the interpreter of process %u: its garbage collections are "
-			      "not observed",
-			      pid);
-	nt_gc_interpreters_found(agent->interpreters, pid, start_ns, result, probe);
-}
-
-static void on_interpreter(void *data, const struct nt_inspector_task *task,
-			   struct nt_inspector_outcome *outcome)
-{
-	struct nt_agent *agent = data;
-	struct nt_gc_probe_sites sites;
-	struct nt_attach_gc_probe_order order = {
-		.fd = outcome->fd,
-		.pid = task->request.pid,
-		.start_ns = task->start_ns,
-		.sites = &sites,
-	};
-	struct nt_owner owner;
-	uint64_t start_ns;
-	int r = outcome->result;
-
-	if (r == 0)
-		r = outcome->kind == NT_ANSWER_SITES && outcome->fd >= 0
-			    ? nt_inspection_parse_sites(outcome->body, outcome->len, &sites)
-			    : -EBADMSG;
-	if (r == 0)
-		r = nt_proc_start_ns(order.pid, &start_ns);
-	if (r == 0 && start_ns != task->start_ns)
-		r = -ESRCH;
-	if (r == 0 && nt_owner_read(order.pid, &owner) == 0)
-		order.owner = owner.id;
-	if (r == 0)
-		r = nt_attach_order_gc_probe(agent->attach, &order);
-	if (r < 0)
-		on_gc_probe_made(agent, order.pid, task->start_ns, r, NULL);
-}
-
-static void detach_interpreter(void *data, struct nt_gc_probe *probe)
-{
-	struct nt_agent *agent = data;
-
-	nt_attach_drop_gc_probe(agent->attach, probe);
-}
-
 static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	nt_gc_interpreters_add(agent->interpreters, pid, start_boot_ns);
+	nt_agent_probe_rank(agent, pid, start_boot_ns);
 }
 
 static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
@@ -184,7 +104,7 @@ static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
 {
 	struct nt_agent *agent = data;
 
-	nt_gc_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_agent_forget_rank(agent, pid, start_boot_ns);
 }
 
 static void on_claimed(void *data)
@@ -216,7 +136,7 @@ static void on_mapped(void *data, const struct nt_mapped_file *file)
 static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
-	nt_gc_interpreters_end(agent->interpreters, pid, start_boot_ns);
+	nt_agent_forget_rank(agent, pid, start_boot_ns);
 	nt_own_links_end(agent->own_links, pid, start_boot_ns);
 	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
@@ -338,6 +258,8 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 {
 	struct nt_agent *agent = data;
 
+	nt_gpu_schedule_steps(&agent->gpu_schedule, window->rank.pid, window->steps,
+			      window->step_ns, nt_clock_mono_ns());
 	nt_publisher_window(agent->publisher, key, window, watermark_ns);
 }
 
@@ -372,7 +294,8 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.min_call_ns = agent->config->min_call_ns,
 		.has_thread = true,
 		.attached = on_attached,
-		.gc_probe_made = on_gc_probe_made,
+		.rank_probe_made = nt_agent_rank_probe_made,
+		.gpu_batch = nt_agent_gpu_batch,
 		.data = agent,
 	};
 	int r;
@@ -416,11 +339,6 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		.drop = drop_file,
 		.data = agent,
 	};
-	struct nt_gc_interpreters_hooks interpreters = {
-		.attach = attach_interpreter,
-		.detach = detach_interpreter,
-		.data = agent,
-	};
 	const struct nt_discover_options discover = {
 		.cgroup = agent->config->cgroup,
 		.attach_fuse = agent->config->attach_fuse,
@@ -436,8 +354,6 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	int r;
 
 	options.source.memory = nt_process_reader_memory(agent->process_reader);
-	agent->interpreter_client = (struct nt_inspector_client){
-		.found = on_file, .done = on_interpreter, .data = agent};
 	nt_agent_open_unprobed(agent);
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
@@ -445,7 +361,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	if (r == 0)
 		r = nt_attachment_new(&hooks, &agent->attachment);
 	if (r == 0)
-		r = nt_gc_interpreters_new(&interpreters, &agent->interpreters);
+		r = nt_agent_open_ranks(agent);
 	if (r == 0)
 		r = nt_self_metrics_new(&agent->metrics);
 	if (r < 0)

@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/discover/attachment.h"
 #include "agent/discover/discover.h"
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/discover/inspector.h"
 #include "agent/discover/process_reader.h"
 #include "agent/discover/quarantine.h"
@@ -14,6 +14,7 @@
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
 #include "agent/gpu/gpu_health.h"
+#include "agent/gpu/gpu_schedule.h"
 #include "agent/host/nic.h"
 #include "agent/host/node.h"
 #include "agent/identity/placement_lookup.h"
@@ -51,8 +52,10 @@ struct nt_agent {
 	uint64_t read_until_ns; /* boot time before which all events are processed */
 	uint64_t reread_ns; /* spent by nt_agent_read_all_events() in this turn */
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
-	struct nt_gc_interpreters *interpreters;
-	struct nt_inspector_client interpreter_client;
+	struct nt_probed_ranks *interpreters, *gpu_ranks;
+	struct nt_inspector_client rank_file_client;
+	struct nt_gpu_schedule gpu_schedule;
+	bool is_gpu_open; /* the GPUs are measured now */
 	struct nt_inspector_client mpi_code_client;
 	uint64_t
 		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
@@ -99,6 +102,20 @@ bool nt_agent_read_all_within(struct nt_agent *agent, uint64_t *spent_ns, uint64
 NT_MUST_CHECK int nt_agent_open_workers(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_probes(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot);
+
+/*
+ * agent/agent_ranks.c: what is probed in ranks alone. A process has become a rank, or has ended. The
+ * turn comes with each tick, the other once a second.
+ */
+NT_MUST_CHECK int nt_agent_open_ranks(struct nt_agent *agent);
+void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns);
+void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns);
+void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns);
+void nt_agent_detach_ended_ranks(struct nt_agent *agent);
+/* Callbacks of agent/probes/attach.h, whose data is the agent. */
+void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
+			      struct nt_rank_probe *probe);
+void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch);
 
 /* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);

@@ -321,7 +321,8 @@ void nt_agent_free(struct nt_agent *agent)
 		return;
 	/* Detach first, so that the job is unaffected by a slow shutdown. */
 	nt_discover_free(agent->discover);
-	nt_gc_interpreters_free(agent->interpreters);
+	nt_probed_ranks_free(agent->interpreters);
+	nt_probed_ranks_free(agent->gpu_ranks);
 	nt_own_links_free(agent->own_links);
 	nt_linker_free(agent->linker);
 	nt_attach_free(agent->attach);

@@ -23,6 +23,7 @@ struct nt_agent_config {
 	char *enrol_token_file, *enrol_ca_file;
 	char *cgroup; /* NULL: all processes */
 	uint64_t window_min_ns, min_call_ns;
+	uint64_t gpu_window_ns, gpu_interval_ns;
 	uint64_t ring_bytes;
 	uint32_t attach_mode; /* enum nt_attach_mode */
 	bool attach_fuse;

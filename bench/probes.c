@@ -31,7 +31,7 @@
 
 #include "agent/elf/elf.h"
 #include "agent/probes/attach.h"
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
 #include "common/base/cleanup.h"
 #include "common/base/parse_number.h"
@@ -364,13 +364,13 @@ static int attach_file(struct nt_attach *attach, const struct bench *bench, cons
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static int attach_gc_probe(const struct nt_attach *attach, int fd, struct nt_gc_probe **ret_probe)
+static int attach_rank_probe(const struct nt_attach *attach, int fd, struct nt_rank_probe **ret_probe)
 {
-	struct nt_gc_probe_sites sites;
-	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
+	struct nt_rank_probe_sites sites;
+	int r = nt_rank_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &sites,
+		     : nt_rank_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &sites,
 					  ret_probe);
 }
 
@@ -379,7 +379,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 {
 	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
-	nt_auto(nt_gc_probe) struct nt_gc_probe *probe = NULL; /* gone before what it hangs on */
+	nt_auto(nt_rank_probe) struct nt_rank_probe *probe = NULL; /* gone before what it hangs on */
 	struct bpf_object *object = NULL;
 	nt_autoclose int link = -1, fd = -1;
 	struct drain drain = {0};
@@ -402,7 +402,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 		r = nt_attach_new(&options, &attach);
 		if (r == 0 && v->kind == OURS_SPAN) {
 			fd = open(bench->library, O_RDONLY | O_CLOEXEC);
-			r = attach_gc_probe(attach, fd, &probe);
+			r = attach_rank_probe(attach, fd, &probe);
 		} else if (r == 0) {
 			r = attach_file(attach, bench, v);
 		}

@@ -13,6 +13,7 @@
 
 #include "bpf/call.bpf.h"
 #include "bpf/gc_span.bpf.h"
+#include "bpf/gpu_batch.bpf.h"
 #include "bpf/life.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -61,6 +62,13 @@ SEC("uprobe")
 int span_end(struct pt_regs *ctx)
 {
 	span_ends(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int gpu_batch(struct pt_regs *ctx)
+{
+	batch_seen(ctx);
 	return 0;
 }
 

@@ -45,6 +45,7 @@ enum {
 	FREE_PART = 4, /* of wakeup_bytes, which is a 16th: a quarter of the ring */
 	/* bytes of wakeup_bytes for one event of the share in the second quarter */
 	PROCESS_SHARE = 2048,
+	SHARE_BYTES = 128, /* of an event that counts once */
 	/* shares of a process that make one of an owner; of an owner, of a cgroup */
 	OWNER_TIMES = 4,
 	OWNER_LEVEL = 3,
@@ -97,7 +98,8 @@ static __always_inline __u32 current_user(void)
 }
 
 /* Races between threads change a share slightly, which is harmless. */
-static __noinline bool key_has_share(__u64 cgroup, __u64 uid, __u64 period, __u64 most)
+static __noinline bool key_has_share(__u64 cgroup, __u64 uid, __u64 period, __u64 most,
+				     __u64 weight)
 {
 	struct owner_key key = {.cgroup = cgroup, .uid = uid};
 	struct owner_share *share = bpf_map_lookup_elem(&shares, &key);
@@ -112,25 +114,29 @@ static __noinline bool key_has_share(__u64 cgroup, __u64 uid, __u64 period, __u6
 		share->period = period;
 		share->events = 0;
 	}
-	return ++share->events <= most;
+	share->events += weight;
+	return share->events <= most;
 }
 
-static __noinline bool owner_has_share(__u64 period, __u64 most)
+static __noinline bool owner_has_share(__u64 period, __u64 most, __u64 weight)
 {
 	__u64 cgroup = bpf_get_current_ancestor_cgroup_id(OWNER_LEVEL);
 
 	if (cgroup)
-		return key_has_share(cgroup, ANY_USER, period, most);
+		return key_has_share(cgroup, ANY_USER, period, most, weight);
 	cgroup = bpf_get_current_cgroup_id();
-	if (!key_has_share(cgroup, current_user(), period, most))
+	if (!key_has_share(cgroup, current_user(), period, most, weight))
 		return false;
 	/* The root cgroup has no owner. */
 	return !bpf_get_current_ancestor_cgroup_id(1) ||
-	       key_has_share(cgroup, ANY_USER, period, most * OWNER_TIMES);
+	       key_has_share(cgroup, ANY_USER, period, most * OWNER_TIMES, weight);
 }
 
-/* Checks the shares of process and owner while a quarter of the ring or more is unread. */
-static __noinline bool has_share(__u64 unread)
+/*
+ * Checks the shares of process and owner while a quarter of the ring or more is unread. weight: 1, or
+ * how many events a large one counts as.
+ */
+static __noinline bool has_share(__u64 unread, __u64 weight)
 {
 	struct nt_process_counters *process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 period = bpf_ktime_get_boot_ns() >> share_shift;
@@ -147,7 +153,8 @@ static __noinline bool has_share(__u64 unread)
 		process->period = period;
 		process->period_events = 0;
 	}
-	if (++process->period_events <= most && owner_has_share(period, most * OWNER_TIMES))
+	process->period_events += weight;
+	if (process->period_events <= most && owner_has_share(period, most * OWNER_TIMES, weight))
 		return true;
 	__sync_fetch_and_add(&over_share, 1);
 	return false;
@@ -179,7 +186,8 @@ static __always_inline bool nt_room(__u32 size, __u64 *ret_flags)
 	*ret_flags = unread < wakeup_bytes && unread + size + RING_HEADER >= wakeup_bytes
 			     ? BPF_RB_FORCE_WAKEUP
 			     : BPF_RB_NO_WAKEUP;
-	return unread < wakeup_bytes * FREE_PART || has_share(unread);
+	return unread < wakeup_bytes * FREE_PART ||
+	       has_share(unread, size <= 4 * SHARE_BYTES ? 1 : size / SHARE_BYTES);
 }
 
 /* Copies an event of any size into the ring. It must be complete. */

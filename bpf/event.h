@@ -16,6 +16,8 @@
 #include <linux/types.h>
 #endif
 
+#include "plugin/gpu_record.h"
+
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
 #define NT_ROWS_MAX   448 /* rows of the agent's probe table */
@@ -24,6 +26,7 @@ enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
 	NT_EVENT_INIT, /* struct nt_event_init: a call that carries a unique id */
 	NT_EVENT_END, /* struct nt_event_end: a process with counters has ended or runs another program */
+	NT_EVENT_GPU, /* struct nt_event_gpu: records of a library inside the process */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -163,6 +166,18 @@ struct nt_event_end {
 	__u64 lost;
 };
 
+/* Sent with room for NT_GPU_BATCH_FEW records or for NT_GPU_BATCH. */
+struct nt_event_gpu {
+	struct nt_event_header h; /* entry_ns: boot time at which the batch was handed over */
+	__u64 number; /* of the first record: plugin/gpu_record.h */
+	__u32 records; /* that are filled */
+	__u32 unused;
+	struct nt_gpu_record record[NT_GPU_BATCH];
+};
+
+#define NT_GPU_BATCH_FEW       8
+#define NT_GPU_BYTES(records_) (__builtin_offsetof(struct nt_event_gpu, record) + (records_)*32)
+
 #define NT_CALL_BYTES(words) (__builtin_offsetof(struct nt_event_call, word) + (words)*8)
 
 /*
@@ -199,6 +214,7 @@ _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_gpu) == 40 + 32 * NT_GPU_BATCH, "ring buffer layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");

@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/rank_file.h"
 #include "agent/discover/worker.h"
 #include "agent/host/mount.h"
 #include "agent/host/root_path.h"
@@ -272,14 +272,14 @@ static void answer_symbols(const struct errand *errand, int fd)
 	       sizeof(body.head) + symbols.count * sizeof(body.row[0]), file);
 }
 
-struct gc_probe_search {
+struct rank_probe_search {
 	struct errand *errand;
-	struct nt_gc_probe_sites sites;
+	struct nt_rank_probe_sites sites;
 };
 
-static int try_interpreter(void *data, int fd, const struct stat *st)
+static int try_rank_file(void *data, int fd, const struct stat *st)
 {
-	struct gc_probe_search *search = data;
+	struct rank_probe_search *search = data;
 	const struct nt_inspection_request *request = &search->errand->request;
 	nt_autoclose int file = -1;
 	int r;
@@ -289,20 +289,21 @@ static int try_interpreter(void *data, int fd, const struct stat *st)
 	file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 	if (file < 0)
 		return file;
-	r = nt_gc_probe_find(file, (int)request->library, &search->sites);
+	r = nt_rank_probe_find(file, (int)request->library, &search->sites);
 	if (r < 0)
 		return r;
 	answer(search->errand, NT_ANSWER_SITES, 0, 0, &search->sites, sizeof(search->sites), file);
 	return 0;
 }
 
-static void answer_interpreter(struct errand *errand)
+static void answer_rank_file(struct errand *errand)
 {
-	struct gc_probe_search search = {.errand = errand};
+	struct rank_probe_search search = {.errand = errand};
 	int r;
 
 	nt_worker_limit_cpu(CPU_SECONDS);
-	r = nt_gc_interpreter_find(errand->request.pid, try_interpreter, &search);
+	r = nt_rank_file_find(errand->request.pid, (int)errand->request.library, try_rank_file,
+			      &search);
 	if (r < 0)
 		answer_done(errand, r);
 }
@@ -347,8 +348,8 @@ void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
 	case NT_INSPECT_SYMBOLS:
 		answer_symbols(&errand, fd);
 		return;
-	case NT_INSPECT_INTERPRETER:
-		answer_interpreter(&errand);
+	case NT_INSPECT_RANK_FILE:
+		answer_rank_file(&errand);
 		return;
 	case NT_INSPECT_MPI_CODE:
 		answer_mpi_code(&errand);

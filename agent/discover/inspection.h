@@ -14,8 +14,8 @@
 
 #include "agent/host/proc.h"
 #include "agent/identity/environ.h"
-#include "agent/probes/gc_probe.h"
 #include "agent/probes/mpi_code.h"
+#include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
@@ -35,7 +35,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_MAPPING,
 	NT_INSPECT_PROGRAM, /* the same for its program */
 	NT_INSPECT_SYMBOLS, /* dev, ino, library, with a descriptor: NT_ANSWER_SYMBOLS */
-	NT_INSPECT_INTERPRETER, /* NT_ANSWER_SITES with a descriptor, or DONE */
+	NT_INSPECT_RANK_FILE, /* library: NT_ANSWER_SITES with a descriptor, or DONE */
 	NT_INSPECT_MPI_CODE, /* NT_ANSWER_MPI_CODE, or DONE */
 	NT_INSPECT_END,
 };
@@ -99,7 +99,7 @@ NT_MUST_CHECK int nt_inspection_parse_file(const uint8_t *body, size_t len,
 NT_MUST_CHECK int nt_inspection_parse_symbols(const uint8_t *body, size_t len,
 					      struct nt_symbols *ret_symbols);
 NT_MUST_CHECK int nt_inspection_parse_sites(const uint8_t *body, size_t len,
-					    struct nt_gc_probe_sites *ret_sites);
+					    struct nt_rank_probe_sites *ret_sites);
 NT_MUST_CHECK int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len,
 					       struct nt_mpi_code *ret_code);
 NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,

@@ -90,18 +90,23 @@ int nt_inspection_parse_symbols(const uint8_t *body, size_t len, struct nt_symbo
 	return 0;
 }
 
-int nt_inspection_parse_sites(const uint8_t *body, size_t len, struct nt_gc_probe_sites *ret_sites)
+int nt_inspection_parse_sites(const uint8_t *body, size_t len,
+			      struct nt_rank_probe_sites *ret_sites)
 {
-	struct nt_gc_probe_sites sites;
+	struct nt_rank_probe_sites sites;
+	const struct nt_probe *probe;
 
 	if (len != sizeof(sites))
 		return -EBADMSG;
 	memcpy(&sites, body, sizeof(sites));
-	if (sites.row >= nt_probe_rows() || !nt_probe_row((uint16_t)sites.row)->timed ||
-	    !sites.begins || sites.begins > NT_GC_PROBE_SITES || !sites.ends ||
-	    sites.ends > NT_GC_PROBE_SITES || sites.at_return > 1)
+	if (sites.row >= nt_probe_rows())
 		return -EBADMSG;
-	for (size_t i = 0; i < NT_GC_PROBE_SITES; i++)
+	probe = nt_probe_row((uint16_t)sites.row);
+	if (!(probe->timed || probe->batched) || !sites.begins ||
+	    sites.begins > NT_RANK_PROBE_SITES || !sites.ends != probe->batched ||
+	    sites.ends > NT_RANK_PROBE_SITES || sites.at_return > 1)
+		return -EBADMSG;
+	for (size_t i = 0; i < NT_RANK_PROBE_SITES; i++)
 		if (sites.begin[i].offset > INT64_MAX || sites.end[i].offset > INT64_MAX ||
 		    sites.begin[i].semaphore > INT64_MAX || sites.end[i].semaphore > INT64_MAX)
 			return -EBADMSG;

@@ -1,243 +1,197 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 
 /* Out of memory is reported to the caller; uthash must not exit. */
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
-#include "agent/host/proc.h"
-#include "agent/host/root_path.h"
-
-/* ---- finding ------------------------------------------------------------------------------ */
-
-bool nt_gc_interpreter_is_library(const char *basename)
-{
-	static const char stem[] = "libpython";
-	const char *tail = basename + sizeof(stem) - 1;
-
-	if (strncmp(basename, stem, sizeof(stem) - 1) != 0 || !isdigit((unsigned char)*tail))
-		return false;
-	tail = strstr(tail, ".so");
-	return tail && (tail[3] == '\0' || tail[3] == '.');
-}
-
-struct interpreter_search {
-	uint32_t pid;
-	nt_gc_interpreter_fn fn;
-	void *data;
-	uint64_t ino[NT_GC_INTERPRETER_FILES]; /* that were inspected */
-	size_t inos;
-	int result;
-};
-
-static void try_file(struct interpreter_search *search, int fd, const struct stat *st)
-{
-	if (search->result == -ENOENT && fd >= 0)
-		search->result = search->fn(search->data, fd, st);
-}
-
-static void try_mapping(void *data, const struct nt_mapping *mapping)
-{
-	const char *slash = strrchr(mapping->path, '/');
-	struct interpreter_search *search = data;
-	nt_autoclose int fd = -1;
-	struct stat st;
-
-	if (!slash || !nt_gc_interpreter_is_library(slash + 1) ||
-	    search->inos == NT_GC_INTERPRETER_FILES)
-		return;
-	for (size_t i = 0; i < search->inos; i++)
-		if (search->ino[i] == mapping->ino)
-			return;
-	search->ino[search->inos++] = mapping->ino;
-	fd = nt_root_path_open_mapping(search->pid, mapping, &st);
-	try_file(search, fd, &st);
-}
-
-int nt_gc_interpreter_find(uint32_t pid, nt_gc_interpreter_fn fn, void *data)
-{
-	struct interpreter_search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
-	nt_autoclose int fd = -1;
-	struct stat st;
-	char path[64];
-	int r;
-
-	r = nt_proc_mappings(pid, try_mapping, &search);
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	fd = nt_root_path_follow(path, &st);
-	try_file(&search, fd, &st);
-	return search.result;
-}
-
-/* ---- those of the ranks ------------------------------------------------------------------- */
-
-struct interpreter {
+struct rank {
 	uint32_t pid;
 	uint64_t start_ns;
-	bool waits; /* it has not been searched yet */
+	bool waits; /* its file has not been searched since the ranks are probed */
+	bool is_absent; /* it has no such file */
 	bool is_lost; /* out of memory when it was added */
-	struct nt_gc_probe *probe; /* owned; NULL: none */
-	struct interpreter *next; /* in the list `ended` */
+	struct nt_rank_probe *probe; /* owned; NULL: none */
+	struct rank *next; /* in the list `ended` */
 	UT_hash_handle hh;
 };
 
-struct nt_gc_interpreters {
-	struct nt_gc_interpreters_hooks hooks;
-	struct interpreter *interpreter; /* uthash, owned */
-	struct interpreter *ended; /* owned: have a probe, and are no longer in the table */
+struct nt_probed_ranks {
+	struct nt_probed_ranks_hooks hooks;
+	struct rank *rank; /* uthash, owned */
+	struct rank *ended; /* owned: have a probe, and are no longer in the table */
 	uint32_t ended_count; /* also capped: detaching is slower than adding */
 	uint32_t waiting;
-	struct nt_gc_interpreters_stats stats;
+	bool is_closed; /* none is probed now */
+	struct nt_probed_ranks_stats stats;
 };
 
-int nt_gc_interpreters_new(const struct nt_gc_interpreters_hooks *hooks,
-			   struct nt_gc_interpreters **ret_interpreters)
+int nt_probed_ranks_new(const struct nt_probed_ranks_hooks *hooks,
+			struct nt_probed_ranks **ret_ranks)
 {
-	struct nt_gc_interpreters *interpreters = calloc(1, sizeof(*interpreters));
+	struct nt_probed_ranks *ranks = calloc(1, sizeof(*ranks));
 
-	if (!interpreters)
+	if (!ranks)
 		return -ENOMEM;
-	interpreters->hooks = *hooks;
-	*ret_interpreters = interpreters;
+	ranks->hooks = *hooks;
+	*ret_ranks = ranks;
 	return 0;
 }
 
-static void detach(struct nt_gc_interpreters *interpreters, struct nt_gc_probe *probe)
+static void detach(struct nt_probed_ranks *ranks, struct nt_rank_probe *probe)
 {
 	if (!probe)
 		return;
-	interpreters->hooks.detach(interpreters->hooks.data, probe);
-	interpreters->stats.attached--;
+	ranks->hooks.detach(ranks->hooks.data, probe);
+	ranks->stats.attached--;
 }
 
-void nt_gc_interpreters_free(struct nt_gc_interpreters *interpreters)
+void nt_probed_ranks_free(struct nt_probed_ranks *ranks)
 {
-	struct interpreter *interpreter, *next;
+	struct rank *rank, *next;
 
-	if (!interpreters)
+	if (!ranks)
 		return;
-	HASH_ITER(hh, interpreters->interpreter, interpreter, next)
+	HASH_ITER(hh, ranks->rank, rank, next)
 	{
-		HASH_DEL(interpreters->interpreter, interpreter);
-		detach(interpreters, interpreter->probe);
-		free(interpreter);
+		HASH_DEL(ranks->rank, rank);
+		detach(ranks, rank->probe);
+		free(rank);
 	}
-	while (interpreters->ended)
-		nt_gc_interpreters_detach(interpreters);
-	free(interpreters);
+	while (ranks->ended)
+		nt_probed_ranks_detach(ranks);
+	free(ranks);
 }
 
-void nt_gc_interpreters_add(struct nt_gc_interpreters *interpreters, uint32_t pid,
-			    uint64_t start_boot_ns)
+void nt_probed_ranks_add(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns)
 {
-	struct interpreter *interpreter;
+	struct rank *rank;
 
-	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
-	if (interpreter && interpreter->start_ns == start_boot_ns)
+	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
+	if (rank && rank->start_ns == start_boot_ns)
 		return;
-	if (interpreter) /* its exit was not reported */
-		nt_gc_interpreters_end(interpreters, pid, interpreter->start_ns);
-	if (HASH_COUNT(interpreters->interpreter) + interpreters->ended_count >=
-	    NT_GC_INTERPRETERS_MAX) {
-		interpreters->stats.over_cap++;
-		return;
-	}
-	interpreter = calloc(1, sizeof(*interpreter));
-	if (interpreter) {
-		interpreter->pid = pid;
-		interpreter->start_ns = start_boot_ns;
-		interpreter->waits = true;
-		HASH_ADD(hh, interpreters->interpreter, pid, sizeof(interpreter->pid), interpreter);
-	}
-	if (!interpreter || interpreter->is_lost) {
-		interpreters->stats.failed++;
-		free(interpreter);
+	if (rank) /* its exit was not reported */
+		nt_probed_ranks_end(ranks, pid, rank->start_ns);
+	if (HASH_COUNT(ranks->rank) + ranks->ended_count >= NT_PROBED_RANKS_MAX) {
+		ranks->stats.over_cap++;
 		return;
 	}
-	interpreters->waiting++;
+	rank = calloc(1, sizeof(*rank));
+	if (rank) {
+		rank->pid = pid;
+		rank->start_ns = start_boot_ns;
+		rank->waits = !ranks->is_closed;
+		HASH_ADD(hh, ranks->rank, pid, sizeof(rank->pid), rank);
+	}
+	if (!rank || rank->is_lost) {
+		ranks->stats.failed++;
+		free(rank);
+		return;
+	}
+	ranks->waiting += rank->waits;
 }
 
-void nt_gc_interpreters_end(struct nt_gc_interpreters *interpreters, uint32_t pid,
-			    uint64_t start_boot_ns)
+void nt_probed_ranks_end(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns)
 {
-	struct interpreter *interpreter;
+	struct rank *rank;
 
-	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
-	if (!interpreter || interpreter->start_ns != start_boot_ns)
+	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
+	if (!rank || rank->start_ns != start_boot_ns)
 		return;
-	HASH_DEL(interpreters->interpreter, interpreter);
-	interpreters->waiting -= interpreter->waits;
-	if (!interpreter->probe) {
-		free(interpreter);
+	HASH_DEL(ranks->rank, rank);
+	ranks->waiting -= rank->waits;
+	if (!rank->probe) {
+		free(rank);
 		return;
 	}
-	interpreter->next = interpreters->ended;
-	interpreters->ended = interpreter;
-	interpreters->ended_count++;
+	rank->next = ranks->ended;
+	ranks->ended = rank;
+	ranks->ended_count++;
 }
 
-static void count_result(struct nt_gc_interpreters *interpreters, int result)
+static void count_result(struct nt_probed_ranks *ranks, int result)
 {
 	if (result >= 0)
-		interpreters->stats.attached++;
+		ranks->stats.attached++;
 	else if (result != -ENOENT && result != -ESRCH && result != -EINPROGRESS)
-		interpreters->stats.failed++;
+		ranks->stats.failed++;
 }
 
-void nt_gc_interpreters_attach(struct nt_gc_interpreters *interpreters)
+void nt_probed_ranks_attach(struct nt_probed_ranks *ranks)
 {
-	struct interpreter *interpreter = interpreters->interpreter;
+	struct rank *rank = ranks->rank;
 	int r;
 
-	if (!interpreters->waiting)
+	if (!ranks->waiting)
 		return;
-	while (interpreter && !interpreter->waits)
-		interpreter = interpreter->hh.next;
-	if (!interpreter)
+	while (rank && !rank->waits)
+		rank = rank->hh.next;
+	if (!rank)
 		return;
-	interpreter->waits = false;
-	interpreters->waiting--;
-	r = interpreters->hooks.attach(interpreters->hooks.data, interpreter->pid,
-				       interpreter->start_ns, &interpreter->probe);
-	count_result(interpreters, r);
+	rank->waits = false;
+	ranks->waiting--;
+	r = ranks->hooks.attach(ranks->hooks.data, rank->pid, rank->start_ns, &rank->probe);
+	rank->is_absent = r == -ENOENT;
+	count_result(ranks, r);
 }
 
-void nt_gc_interpreters_found(struct nt_gc_interpreters *interpreters, uint32_t pid,
-			      uint64_t start_boot_ns, int result, struct nt_gc_probe *probe)
+void nt_probed_ranks_found(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns,
+			   int result, struct nt_rank_probe *probe)
 {
-	struct interpreter *interpreter;
+	struct rank *rank;
 
-	count_result(interpreters, result);
-	HASH_FIND(hh, interpreters->interpreter, &pid, sizeof(pid), interpreter);
-	if (interpreter && interpreter->start_ns == start_boot_ns && !interpreter->probe)
-		interpreter->probe = probe;
+	count_result(ranks, result);
+	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
+	if (rank && rank->start_ns != start_boot_ns)
+		rank = NULL;
+	if (rank && !rank->probe && !ranks->is_closed)
+		rank->probe = probe;
 	else
-		detach(interpreters, probe);
+		detach(ranks, probe);
+	if (rank)
+		rank->is_absent = result == -ENOENT;
 }
 
-void nt_gc_interpreters_detach(struct nt_gc_interpreters *interpreters)
+void nt_probed_ranks_open(struct nt_probed_ranks *ranks)
 {
-	struct interpreter *interpreter = interpreters->ended;
-
-	if (!interpreter)
+	if (!ranks->is_closed)
 		return;
-	interpreters->ended = interpreter->next;
-	interpreters->ended_count--;
-	detach(interpreters, interpreter->probe);
-	free(interpreter);
+	ranks->is_closed = false;
+	for (struct rank *rank = ranks->rank; rank; rank = rank->hh.next) {
+		rank->waits = !rank->is_absent;
+		ranks->waiting += rank->waits;
+	}
 }
 
-void nt_gc_interpreters_stats(const struct nt_gc_interpreters *interpreters,
-			      struct nt_gc_interpreters_stats *ret_stats)
+void nt_probed_ranks_close(struct nt_probed_ranks *ranks)
 {
-	*ret_stats = interpreters->stats;
+	ranks->is_closed = true;
+	ranks->waiting = 0;
+	for (struct rank *rank = ranks->rank; rank; rank = rank->hh.next) {
+		rank->waits = false;
+		detach(ranks, rank->probe);
+		rank->probe = NULL;
+	}
+}
+
+void nt_probed_ranks_detach(struct nt_probed_ranks *ranks)
+{
+	struct rank *rank = ranks->ended;
+
+	if (!rank)
+		return;
+	ranks->ended = rank->next;
+	ranks->ended_count--;
+	detach(ranks, rank->probe);
+	free(rank);
+}
+
+void nt_probed_ranks_stats(const struct nt_probed_ranks *ranks,
+			   struct nt_probed_ranks_stats *ret_stats)
+{
+	*ret_stats = ranks->stats;
 }

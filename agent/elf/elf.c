@@ -468,15 +468,22 @@ int nt_elf_find_clones(struct nt_elf *elf, const char *name, struct nt_elf_symbo
 	return (int)n;
 }
 
+/* One byte in SystemTap's marks, five in those that the kernel can replace by a call. */
 static bool is_nop(struct nt_elf *elf, uint64_t offset)
 {
-	static const uint8_t nop_x86_64[] = {0x90}, nop_arm64[] = {0x1f, 0x20, 0x03, 0xd5};
-	bool arm64 = elf->machine == EM_AARCH64;
-	size_t len = arm64 ? sizeof(nop_arm64) : sizeof(nop_x86_64);
-	uint8_t code[sizeof(nop_arm64)];
+	static const uint8_t one[] = {0x90}, five[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	static const uint8_t nop_arm64[] = {0x1f, 0x20, 0x03, 0xd5};
+	uint8_t code[sizeof(five)] = {0};
 
-	return nt_elf_reader_read(&elf->reader, offset, code, len) == 0 &&
-	       memcmp(code, arm64 ? nop_arm64 : nop_x86_64, len) == 0;
+	if (elf->machine == EM_AARCH64)
+		return nt_elf_reader_read(&elf->reader, offset, code, sizeof(nop_arm64)) == 0 &&
+		       memcmp(code, nop_arm64, sizeof(nop_arm64)) == 0;
+	if (nt_elf_reader_read(&elf->reader, offset, code, sizeof(one)) < 0)
+		return false;
+	if (code[0] == one[0])
+		return true;
+	return nt_elf_reader_read(&elf->reader, offset, code, sizeof(five)) == 0 &&
+	       memcmp(code, five, sizeof(five)) == 0;
 }
 
 /* Reads as much of a section's name as the wanted ones are long. */

@@ -9,7 +9,7 @@
 #include <utlist.h>
 
 #include "agent/host/same_file.h"
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
 
 enum {
@@ -44,7 +44,7 @@ int nt_attach_new(const struct nt_attach_options *options, struct nt_attach **re
 	if (r < 0)
 		return r;
 	a->attached = options->attached;
-	a->gc_probe_made = options->gc_probe_made;
+	a->rank_probe_made = options->rank_probe_made;
 	a->data = options->data;
 	*ret_attach = nt_take(a);
 	return 0;
@@ -253,7 +253,8 @@ const struct nt_bpf_loader *nt_attach_loader(const struct nt_attach *attach)
 	return attach->loader;
 }
 
-int nt_attach_order_gc_probe(struct nt_attach *attach, const struct nt_attach_gc_probe_order *order)
+int nt_attach_order_rank_probe(struct nt_attach *attach,
+			       const struct nt_attach_rank_probe_order *order)
 {
 	const struct nt_linker_request request = {
 		.token = ++attach->tokens,
@@ -268,6 +269,7 @@ int nt_attach_order_gc_probe(struct nt_attach *attach, const struct nt_attach_gc
 	if (!pending)
 		return -ENOMEM;
 	pending->token = request.token;
+	pending->library = order->library;
 	pending->pid = order->pid;
 	pending->start_ns = order->start_ns;
 	r = nt_linker_make(attach->linker, &request);
@@ -279,9 +281,9 @@ int nt_attach_order_gc_probe(struct nt_attach *attach, const struct nt_attach_gc
 	return 0;
 }
 
-void nt_attach_drop_gc_probe(struct nt_attach *attach, struct nt_gc_probe *probe)
+void nt_attach_drop_rank_probe(struct nt_attach *attach, struct nt_rank_probe *probe)
 {
-	nt_linker_drop_gc_probe(attach->linker, probe);
+	nt_linker_drop_rank_probe(attach->linker, probe);
 }
 
 int nt_attach_fd(const struct nt_attach *attach)

@@ -21,7 +21,7 @@ const char *nt_attach_mode_name(enum nt_attach_mode mode);
 
 struct nt_attach;
 struct nt_symbols; /* agent/probes/symbols.h */
-struct nt_gc_probe_sites;
+struct nt_rank_probe_sites;
 
 /* -EPERM: capabilities are missing; -ENOTSUP: no mode works. */
 NT_MUST_CHECK int nt_attach_new(const struct nt_attach_options *options,
@@ -101,22 +101,23 @@ NT_MUST_CHECK int nt_attach_join(struct nt_attach *attach, struct nt_attached *f
 /* Borrowed. For agent/probes/linker.h, which makes links beside these. */
 const struct nt_bpf_loader *nt_attach_loader(const struct nt_attach *attach);
 
-struct nt_attach_gc_probe_order {
+struct nt_attach_rank_probe_order {
 	int fd; /* of the open file; borrowed */
+	int library; /* this and `start_ns`: for `rank_probe_made` */
 	uint32_t pid;
-	uint64_t start_ns; /* for `gc_probe_made` */
+	uint64_t start_ns;
 	uint64_t owner; /* fairness key of the link queue (agent/probes/linker.h) */
-	const struct nt_gc_probe_sites *sites; /* from nt_gc_probe_find() */
+	const struct nt_rank_probe_sites *sites; /* from nt_rank_probe_find() */
 };
 
 /*
- * Attaches the timed functions of the open file for one process. Requires the thread. -EAGAIN: the
+ * Attaches the timed or batched row of the open file for one process. Requires the thread. -EAGAIN: the
  * queue is full.
  */
-NT_MUST_CHECK int nt_attach_order_gc_probe(struct nt_attach *attach,
-					   const struct nt_attach_gc_probe_order *order);
+NT_MUST_CHECK int nt_attach_order_rank_probe(struct nt_attach *attach,
+					     const struct nt_attach_rank_probe_order *order);
 /* Frees the probe on the thread, which is required. */
-void nt_attach_drop_gc_probe(struct nt_attach *attach, struct nt_gc_probe *probe);
+void nt_attach_drop_rank_probe(struct nt_attach *attach, struct nt_rank_probe *probe);
 
 /* The ring buffer: an epoll fd, and a poll that passes on size-checked events. */
 int nt_attach_fd(const struct nt_attach *attach);

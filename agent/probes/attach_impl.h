@@ -30,8 +30,9 @@ struct nt_attached {
 /* Shared links, or the GC probe of one process, that are being made. */
 struct nt_attach_pending {
 	uint64_t token;
-	struct nt_attached *file; /* NULL: detached meanwhile, or a GC probe is being made */
+	struct nt_attached *file; /* NULL: detached meanwhile, or a rank probe is being made */
 	uint32_t pid; /* of the probe; else 0 */
+	int library; /* of the probe */
 	uint64_t start_ns;
 	char *name; /* owned; or NULL */
 	uint32_t subjects;
@@ -61,8 +62,8 @@ struct nt_attach {
 	uint32_t slots, last_slot; /* slots: bits of those in use */
 	uint64_t tokens;
 	void (*attached)(void *data, const char *name, int result);
-	void (*gc_probe_made)(void *data, uint32_t pid, uint64_t start_ns, int result,
-			      struct nt_gc_probe *probe);
+	void (*rank_probe_made)(void *data, int library, uint32_t pid, uint64_t start_ns,
+				int result, struct nt_rank_probe *probe);
 	void *data;
 	uint64_t links, probes, refused_slow, failed;
 };

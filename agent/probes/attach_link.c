@@ -301,8 +301,8 @@ static void settle(struct nt_attach *a, struct nt_linker_result *result)
 	}
 	DL_DELETE(a->pending, pending);
 	if (pending->pid) {
-		a->gc_probe_made(a->data, pending->pid, pending->start_ns, result->r,
-				 result->probe);
+		a->rank_probe_made(a->data, pending->library, pending->pid, pending->start_ns,
+				   result->r, result->probe);
 		nt_attach_pending_free(pending);
 		return;
 	}

@@ -9,7 +9,7 @@
 
 #include "bpf/event.h"
 
-struct nt_gc_probe; /* agent/probes/gc_probe.h */
+struct nt_rank_probe; /* agent/probes/rank_probe.h */
 
 enum nt_attach_mode {
 	NT_ATTACH_AUTO,
@@ -30,11 +30,13 @@ struct nt_attach_options {
 	 */
 	void (*attached)(void *data, const char *name, int result);
 	/*
-	 * The same for nt_attach_order_gc_probe(). The callee owns the probe; NULL if result is
+	 * The same for nt_attach_order_rank_probe(). The callee owns the probe; NULL if result is
 	 * negative.
 	 */
-	void (*gc_probe_made)(void *data, uint32_t pid, uint64_t start_ns, int result,
-			      struct nt_gc_probe *probe);
+	void (*rank_probe_made)(void *data, int library, uint32_t pid, uint64_t start_ns,
+				int result, struct nt_rank_probe *probe);
+	/* A batch of GPU records, in ring order with the events of calls. NULL: they are dropped. */
+	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch);
 	void *data;
 };
 

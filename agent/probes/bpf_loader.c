@@ -58,6 +58,11 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
+	if (nt_event_read_gpu(record, size, &loader->gpu) == 0) {
+		if (loader->gpu_batch)
+			loader->gpu_batch(loader->gpu_data, &loader->gpu);
+		return;
+	}
 	if (nt_event_read_end(record, size, &end) == 0) {
 		keep_ended(loader, &end);
 		return;
@@ -150,6 +155,8 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->call = call_bpf__open();
 	if (!loader->call)
 		return -errno;
+	loader->gpu_batch = options->gpu_batch;
+	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
 	if (r < 0)
@@ -233,10 +240,10 @@ int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path
 	return 0;
 }
 
-int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-				const struct nt_probe_site *begin, size_t begins,
-				const struct nt_probe_site *end, size_t ends, bool at_return,
-				struct nt_link **ret_begin, struct nt_link **ret_end)
+int nt_bpf_loader_link_rank_probe(const struct nt_bpf_loader *loader, const char *path,
+				  uint32_t pid, const struct nt_probe_site *begin, size_t begins,
+				  const struct nt_probe_site *end, size_t ends, bool at_return,
+				  struct nt_link **ret_begin, struct nt_link **ret_end)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	bool perf = loader->mode == NT_ATTACH_PERF;
@@ -254,6 +261,16 @@ int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *
 		return r;
 	*ret_end = nt_take(link);
 	return 0;
+}
+
+int nt_bpf_loader_link_batches(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+			       const struct nt_probe_site *site, size_t sites,
+			       struct nt_link **ret_link)
+{
+	return nt_link_new(loader->call->progs.gpu_batch,
+			   loader->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY
+							  : NT_LINK_MULTI_ENTRY,
+			   path, pid, site, sites, ret_link);
 }
 
 int nt_bpf_loader_fd(const struct nt_bpf_loader *loader)

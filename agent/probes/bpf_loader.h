@@ -50,11 +50,17 @@ NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, co
  * Times one process from any site in `begin` to any in `end`. at_return: the time ends at the
  * return of the functions in `end`.
  */
-NT_MUST_CHECK int nt_bpf_loader_link_gc_probe(const struct nt_bpf_loader *loader, const char *path,
-					      uint32_t pid, const struct nt_probe_site *begin,
-					      size_t begins, const struct nt_probe_site *end,
-					      size_t ends, bool at_return,
-					      struct nt_link **ret_begin, struct nt_link **ret_end);
+NT_MUST_CHECK int nt_bpf_loader_link_rank_probe(const struct nt_bpf_loader *loader,
+						const char *path, uint32_t pid,
+						const struct nt_probe_site *begin, size_t begins,
+						const struct nt_probe_site *end, size_t ends,
+						bool at_return, struct nt_link **ret_begin,
+						struct nt_link **ret_end);
+
+/* The marks at which batches of records are copied. */
+NT_MUST_CHECK int nt_bpf_loader_link_batches(const struct nt_bpf_loader *loader, const char *path,
+					     uint32_t pid, const struct nt_probe_site *site,
+					     size_t sites, struct nt_link **ret_link);
 
 /* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
 void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot,

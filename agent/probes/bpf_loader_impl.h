@@ -34,6 +34,9 @@ struct nt_bpf_loader {
 	struct ring_buffer *ring;
 	nt_event_fn fn; /* of the current poll */
 	void *data;
+	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch); /* or NULL */
+	void *gpu_data;
+	struct nt_event_gpu gpu; /* the current one */
 	unsigned int polled;
 	uint64_t poll_end_ns; /* monotonic */
 	struct bpf_link *exits, *execs, *signals, *walk;

@@ -51,3 +51,18 @@ int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_
 	memcpy(ret_end, record, size);
 	return 0;
 }
+
+int nt_event_read_gpu(const void *record, size_t size, struct nt_event_gpu *ret_gpu)
+{
+	struct nt_event_gpu head;
+	const size_t head_bytes = offsetof(struct nt_event_gpu, record);
+
+	if (size < head_bytes || size > sizeof(*ret_gpu))
+		return -EBADMSG;
+	memcpy(&head, record, head_bytes);
+	if (head.h.type != NT_EVENT_GPU || head.h.size != size || !head.records ||
+	    head.records > NT_GPU_BATCH || size < NT_GPU_BYTES(head.records))
+		return -EBADMSG;
+	memcpy(ret_gpu, record, NT_GPU_BYTES(head.records));
+	return 0;
+}

@@ -19,4 +19,10 @@ NT_MUST_CHECK int nt_event_read(const void *record, size_t size, struct nt_event
 /* Decodes the record of a process's end. -EBADMSG: the record is another one, or malformed. */
 NT_MUST_CHECK int nt_event_read_end(const void *record, size_t size, struct nt_event_end *ret_end);
 
+/*
+ * Decodes a batch of GPU records: the first `records` are filled, others hold nothing. -EBADMSG: as
+ * above.
+ */
+NT_MUST_CHECK int nt_event_read_gpu(const void *record, size_t size, struct nt_event_gpu *ret_gpu);
+
 #endif

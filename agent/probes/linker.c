@@ -26,8 +26,8 @@ struct request {
 	uint32_t pid;
 	uint64_t look_ns;
 	struct nt_link_set *link_set; /* owned */
-	struct nt_gc_probe *probe; /* owned; to be freed, like the link set */
-	struct nt_gc_probe_sites *sites; /* owned; or NULL */
+	struct nt_rank_probe *probe; /* owned; to be freed, like the link set */
+	struct nt_rank_probe_sites *sites; /* owned; or NULL */
 	struct nt_linker_result result;
 	size_t targets;
 	struct nt_probe_target target[];
@@ -53,8 +53,8 @@ static struct request *request_of(struct nt_link_entry *entry)
 static void request_free(struct request *request)
 {
 	nt_link_set_free(request->link_set);
-	nt_gc_probe_free(request->probe);
-	nt_gc_probe_free(request->result.probe);
+	nt_rank_probe_free(request->probe);
+	nt_rank_probe_free(request->result.probe);
 	free(request->sites);
 	nt_link_set_free(request->result.link_set);
 	free(request->result.refused);
@@ -83,8 +83,8 @@ static void carry_out(struct nt_linker *linker, struct request *request)
 	result->token = request->token;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->sites)
-		result->r = nt_gc_probe_new_at(linker->loader, request->fd, request->pid,
-					       request->sites, &result->probe);
+		result->r = nt_rank_probe_new_at(linker->loader, request->fd, request->pid,
+						 request->sites, &result->probe);
 	else if (result->refused)
 		result->r =
 			nt_link_set_attach(linker->loader, path, request->target, request->targets,
@@ -255,14 +255,14 @@ int nt_linker_make(struct nt_linker *linker, const struct nt_linker_request *wan
 
 /* One of the two is NULL. */
 static void drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set *link_set,
-		 struct nt_gc_probe *probe)
+		 struct nt_rank_probe *probe)
 {
 	struct request *request = calloc(1, sizeof(*request));
 
 	/* Out of memory: freed here, which blocks, but nothing stays attached. */
 	if (!request) {
 		nt_link_set_free(link_set);
-		nt_gc_probe_free(probe);
+		nt_rank_probe_free(probe);
 		return;
 	}
 	request->fd = -1;
@@ -277,7 +277,7 @@ void nt_linker_drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set
 		drop(linker, owner, link_set, NULL);
 }
 
-void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe)
+void nt_linker_drop_rank_probe(struct nt_linker *linker, struct nt_rank_probe *probe)
 {
 	if (probe)
 		drop(linker, 0, NULL, probe);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/probes/gc_probe.h"
 #include "agent/probes/link_set.h"
+#include "agent/probes/rank_probe.h"
 #include "common/base/cleanup.h"
 
 struct nt_linker;
@@ -26,7 +26,7 @@ struct nt_linker_request {
 	const struct nt_probe_target *target; /* copied */
 	size_t targets;
 	/* copied; a GC probe is made at these sites in place of a link set; or NULL */
-	const struct nt_gc_probe_sites *sites;
+	const struct nt_rank_probe_sites *sites;
 	uint64_t look_ns; /* a look: freed after this time; 0: handed over */
 };
 
@@ -34,7 +34,7 @@ struct nt_linker_result {
 	uint64_t token; /* of the request */
 	int r; /* 0 or a negative errno */
 	struct nt_link_set *link_set; /* handed over; NULL: not made, or freed again after a look */
-	struct nt_gc_probe *probe; /* handed over; or NULL */
+	struct nt_rank_probe *probe; /* handed over; or NULL */
 	bool *refused; /* handed over; of nt_link_set_attach(), else NULL; per target */
 	uint64_t from_ns, until_ns; /* boot time: attached from, and for a look until */
 };
@@ -60,7 +60,7 @@ bool nt_linker_has_room(struct nt_linker *linker, uint64_t owner, bool look);
  * the process, as in the request; 0 for links of several.
  */
 void nt_linker_drop(struct nt_linker *linker, uint64_t owner, struct nt_link_set *link_set);
-void nt_linker_drop_gc_probe(struct nt_linker *linker, struct nt_gc_probe *probe);
+void nt_linker_drop_rank_probe(struct nt_linker *linker, struct nt_rank_probe *probe);
 
 /* Takes the next result. False: there is none. */
 bool nt_linker_next(struct nt_linker *linker, struct nt_linker_result *ret_result);

@@ -14,16 +14,18 @@
 #endif
 
 enum {
-	PIECES = 10,
+	PIECES = 11,
 };
 
 static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
 {
 	const struct nt_probe_piece *const pieces[PIECES] = {
-		&nt_probe_nccl,   &nt_probe_nccl_init[arch], &nt_probe_mpi,
-		&nt_probe_gloo,   &nt_probe_cudart,          &nt_probe_cuda,
-		&nt_probe_rccl,   &nt_probe_rccl_init[arch], &nt_probe_hccl,
-		&nt_probe_python,
+		&nt_probe_nccl,   &nt_probe_nccl_init[arch],
+		&nt_probe_mpi,    &nt_probe_gloo,
+		&nt_probe_cudart, &nt_probe_cuda,
+		&nt_probe_rccl,   &nt_probe_rccl_init[arch],
+		&nt_probe_hccl,   &nt_probe_python,
+		&nt_probe_gpu,
 	};
 
 	return pieces[i];
@@ -32,10 +34,15 @@ static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
 const char *nt_subject_name(enum nt_subject subject)
 {
 	static const char *const names[NT_SUBJECT_END] = {
-		[NT_SUBJECT_COMM] = "communication", [NT_SUBJECT_LAUNCH] = "launch",
-		[NT_SUBJECT_SYNC] = "sync",          [NT_SUBJECT_ORDER] = "order",
-		[NT_SUBJECT_COPY] = "copy",          [NT_SUBJECT_ALLOC] = "alloc",
-		[NT_SUBJECT_DRIVER] = "driver",      [NT_SUBJECT_GC] = "gc",
+		[NT_SUBJECT_COMM] = "communication",
+		[NT_SUBJECT_LAUNCH] = "launch",
+		[NT_SUBJECT_SYNC] = "sync",
+		[NT_SUBJECT_ORDER] = "order",
+		[NT_SUBJECT_COPY] = "copy",
+		[NT_SUBJECT_ALLOC] = "alloc",
+		[NT_SUBJECT_DRIVER] = "driver",
+		[NT_SUBJECT_GC] = "gc",
+		[NT_SUBJECT_GPU] = "gpu",
 	};
 
 	return (unsigned int)subject < NT_SUBJECT_END ? names[subject] : "unknown";

@@ -24,6 +24,7 @@ enum nt_subject {
 	NT_SUBJECT_ALLOC,
 	NT_SUBJECT_DRIVER, /* libcuda launches and copies: for processes without a probed cudart */
 	NT_SUBJECT_GC, /* an interpreter's collections: of one process at a time */
+	NT_SUBJECT_GPU, /* what a library inside the process reports: of one process at a time */
 	NT_SUBJECT_END,
 };
 
@@ -32,6 +33,7 @@ const char *nt_subject_name(enum nt_subject subject);
 /* Libraries of the table alone: those without communication are not on the wire. */
 enum {
 	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
+	NT_LIBRARY_GPU, /* ours, inside the process: plugin/ */
 	NT_LIBRARY_TABLE_END,
 };
 
@@ -69,6 +71,7 @@ enum nt_role {
 	NT_ROLE_FREE,
 	NT_ROLE_SET_DEVICE,
 	NT_ROLE_COLLECTION, /* of garbage: counted with its time */
+	NT_ROLE_GPU_RECORDS, /* a batch of struct nt_gpu_record */
 	NT_ROLE_END,
 };
 
@@ -119,9 +122,11 @@ struct nt_probe {
 	int8_t counter; /* enum nt_counter, or -1 */
 	/*
 	 * The time between entry and return is added to `counter`; nothing else is recorded. Such
-	 * rows are attached to one process at a time (agent/probes/gc_probe.h).
+	 * rows are attached to one process at a time (agent/probes/rank_probe.h).
 	 */
 	bool timed;
+	/* A mark at which a batch of records is copied; attached like the timed rows. */
+	bool batched;
 	const char *provider, *mark,
 		*mark_end; /* USDT marks (agent/elf/elf.h), in place of the function */
 	const char *beside; /* also required: a function with this prefix in the same file */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,15 +13,15 @@ enum {
 	PATH_BYTES = 64,
 };
 
-struct nt_gc_probe {
+struct nt_rank_probe {
 	struct nt_link *begin, *end;
 };
 
 static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const char *name,
 		     uint64_t cookie, struct nt_probe_site *ret_site, uint32_t *ret_sites)
 {
-	struct nt_elf_mark mark[NT_GC_PROBE_SITES];
-	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_GC_PROBE_SITES);
+	struct nt_elf_mark mark[NT_RANK_PROBE_SITES];
+	int n = nt_elf_find_marks(elf, probe->provider, name, mark, NT_RANK_PROBE_SITES);
 
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
@@ -33,10 +33,10 @@ static int find_mark(struct nt_elf *elf, const struct nt_probe *probe, const cha
 }
 
 static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint64_t cookie,
-			 struct nt_gc_probe_sites *sites)
+			 struct nt_rank_probe_sites *sites)
 {
-	struct nt_elf_symbol symbol[NT_GC_PROBE_SITES];
-	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_GC_PROBE_SITES);
+	struct nt_elf_symbol symbol[NT_RANK_PROBE_SITES];
+	int n = nt_elf_find_clones(elf, probe->symbol, symbol, NT_RANK_PROBE_SITES);
 
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
@@ -53,23 +53,23 @@ static int find_function(struct nt_elf *elf, const struct nt_probe *probe, uint6
 	return 0;
 }
 
-static int find_row(struct nt_elf *elf, uint16_t row, struct nt_gc_probe_sites *ret_sites)
+static int find_row(struct nt_elf *elf, uint16_t row, struct nt_rank_probe_sites *ret_sites)
 {
 	const struct nt_probe *probe = nt_probe_row(row);
 	uint64_t cookie = nt_probe_cookie(row);
 	int r;
 
-	*ret_sites = (struct nt_gc_probe_sites){.row = row};
+	*ret_sites = (struct nt_rank_probe_sites){.row = row};
 	if (!probe->mark)
 		return find_function(elf, probe, cookie, ret_sites);
 	r = find_mark(elf, probe, probe->mark, cookie, ret_sites->begin, &ret_sites->begins);
-	return r < 0 ? r
-		     : find_mark(elf, probe, probe->mark_end, cookie, ret_sites->end,
-				 &ret_sites->ends);
+	return r < 0 || probe->batched ? r
+				       : find_mark(elf, probe, probe->mark_end, cookie,
+						   ret_sites->end, &ret_sites->ends);
 }
 
 /* The first row that the file defines; else the most specific error. */
-static int find_sites(struct nt_elf *elf, int library, struct nt_gc_probe_sites *ret_sites)
+static int find_sites(struct nt_elf *elf, int library, struct nt_rank_probe_sites *ret_sites)
 {
 	int result = -ENOENT;
 
@@ -77,7 +77,7 @@ static int find_sites(struct nt_elf *elf, int library, struct nt_gc_probe_sites 
 		const struct nt_probe *probe = nt_probe_row(row);
 		int r;
 
-		if (!probe->timed || (int)probe->library != library)
+		if (!(probe->timed || probe->batched) || (int)probe->library != library)
 			continue;
 		r = probe->beside ? nt_elf_has_prefix(elf, probe->beside) : 1;
 		if (r < 0)
@@ -93,10 +93,10 @@ static int find_sites(struct nt_elf *elf, int library, struct nt_gc_probe_sites 
 	return result;
 }
 
-int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_sites *ret_sites)
+int nt_rank_probe_find(int fd, int library, struct nt_rank_probe_sites *ret_sites)
 {
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
-	struct nt_gc_probe_sites sites;
+	struct nt_rank_probe_sites sites;
 	int r;
 
 	r = nt_elf_open_fd(fd, NULL, &elf);
@@ -109,28 +109,33 @@ int nt_gc_probe_find(int fd, int library, struct nt_gc_probe_sites *ret_sites)
 	return 0;
 }
 
-int nt_gc_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
-		       const struct nt_gc_probe_sites *sites, struct nt_gc_probe **ret_probe)
+int nt_rank_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
+			 const struct nt_rank_probe_sites *sites, struct nt_rank_probe **ret_probe)
 {
-	nt_auto(nt_gc_probe) struct nt_gc_probe *probe = calloc(1, sizeof(*probe));
-	struct nt_gc_probe_sites own = *sites;
+	nt_auto(nt_rank_probe) struct nt_rank_probe *probe = calloc(1, sizeof(*probe));
+	struct nt_rank_probe_sites own = *sites;
 	char path[PATH_BYTES];
 	int r;
 
 	if (!probe)
 		return -ENOMEM;
-	for (size_t i = 0; i < NT_GC_PROBE_SITES; i++)
+	for (size_t i = 0; i < NT_RANK_PROBE_SITES; i++)
 		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)sites->row);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = nt_bpf_loader_link_gc_probe(loader, path, pid, own.begin, own.begins, own.end, own.ends,
-					own.at_return, &probe->begin, &probe->end);
+	if (nt_probe_row((uint16_t)sites->row)->batched)
+		r = nt_bpf_loader_link_batches(loader, path, pid, own.begin, own.begins,
+					       &probe->begin);
+	else
+		r = nt_bpf_loader_link_rank_probe(loader, path, pid, own.begin, own.begins, own.end,
+						  own.ends, own.at_return, &probe->begin,
+						  &probe->end);
 	if (r < 0)
 		return r;
 	*ret_probe = nt_take(probe);
 	return 0;
 }
 
-void nt_gc_probe_free(struct nt_gc_probe *probe)
+void nt_rank_probe_free(struct nt_rank_probe *probe)
 {
 	if (!probe)
 		return;

@@ -98,6 +98,7 @@ static const struct metric_row rows[] = {
 	COUNTER("events_dropped", "type=\"call\"", attach.dropped[NT_EVENT_CALL], DROPPED),
 	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
 	COUNTER("events_dropped", "type=\"end\"", attach.dropped[NT_EVENT_END], DROPPED),
+	COUNTER("events_dropped", "type=\"gpu\"", attach.dropped[NT_EVENT_GPU], DROPPED),
 	COUNTER("events_malformed", NULL, tracker.malformed_events,
 		"Malformed events, which were discarded."),
 	COUNTER("events_foreign", NULL, tracker.foreign_events,
@@ -153,6 +154,10 @@ static const struct metric_row rows[] = {
 		"Garbage collections without a recorded begin, or nested in another."),
 	GAUGE("attached_interpreters", interpreters.attached,
 	      "Processes whose garbage collections are timed now."),
+	COUNTER("gpu_library_failures", NULL, gpu_ranks.failed,
+		"GPU libraries of ranks that could not be attached."),
+	GAUGE("measured_gpu_processes", gpu_ranks.attached,
+	      "Processes whose GPU time is measured now."),
 	GAUGE("attached_files", attach.files, "Library files with probes now."),
 	GAUGE("attached_links", attach.links, "Links to the kernel now."),
 	GAUGE("attached_probes", attach.probes, "Functions with probes now."),
@@ -192,6 +197,7 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"discovery\"", discover.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"attachments\"", attachments_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"gpu-processes\"", gpu_ranks.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"memory\"", tracker.memory_given_up, OVER_CAP),
 	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),
@@ -232,6 +238,14 @@ static const struct metric_row rows[] = {
 	LEFT_OUT("communicators", NT_LIMIT_COMMS),
 	LEFT_OUT("orphans", NT_LIMIT_ORPHANS),
 	LEFT_OUT("attachments", NT_LIMIT_ATTACHMENTS),
+	COUNTER("gpu_records", NULL, tracker.gpu_records.records,
+		"Records that libraries inside processes reported of their GPUs."),
+	COUNTER("gpu_records_lost", NULL, tracker.gpu_records.lost,
+		"Missing sequence numbers of these records."),
+	COUNTER("gpu_records_malformed", NULL, tracker.gpu_records.malformed,
+		"Malformed records, which were discarded."),
+	COUNTER("gpu_records_unmatched", NULL, tracker.gpu_records.unmatched,
+		"Kernels of which the call that enqueued them is unknown."),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,
 		"Busy intervals of streams that plugins reported."),
 	COUNTER("gpu_intervals_lost", NULL, tracker.gpu_lost,
@@ -386,8 +400,10 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 {
 	uint64_t lost = attach->untracked + attach->unreturned;
 
-	for (int i = 0; i < NT_EVENT_TYPE_END; i++)
-		lost += attach->dropped[i];
+	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
+		if (i != NT_EVENT_GPU) /* no calls */
+			lost += attach->dropped[i];
+	}
 	return lost;
 }
 

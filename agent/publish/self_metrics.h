@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "agent/discover/discover.h"
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/discover/process_reader.h"
 #include "agent/discover/quarantine.h"
 #include "agent/governor/governor.h"
@@ -29,11 +29,12 @@ struct nt_self_metrics_reading {
 	struct nt_attach_stats attach;
 	struct nt_governor_stats governor;
 	struct nt_own_links_stats own_links;
-	struct nt_gc_interpreters_stats interpreters;
+	struct nt_probed_ranks_stats interpreters;
 	struct nt_discover_stats discover;
 	struct nt_process_reader_stats process_reader;
 	struct nt_quarantine_stats quarantine;
 	uint64_t workers_started, workers_killed, workers_left;
+	struct nt_probed_ranks_stats gpu_ranks;
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;

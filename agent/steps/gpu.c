@@ -33,6 +33,7 @@ struct account {
 	uint64_t last_ns; /* end of the last of them */
 	uint64_t passed_ns; /* when a stream first reported a later one; 0: none did */
 	bool broken;
+	bool outside; /* not wholly measured */
 };
 
 struct gpu_stream {
@@ -48,6 +49,8 @@ struct nt_gpu {
 	uint64_t delivered_ns; /* end of the last delivered step; 0: none */
 	uint64_t device_ns; /* when the step before ended on the device; 0: not known */
 	uint64_t reported_ns; /* time of the last report */
+	uint64_t open_ns; /* what is enqueued from then on is reported; 0: all is */
+	bool is_closed;
 	struct gpu_stream stream[NT_GPU_STREAMS];
 	uint32_t streams;
 	struct nt_gpu_stats stats;
@@ -191,6 +194,27 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 	return true;
 }
 
+/* ---- measurement --------------------------------------------------------------------------- */
+
+void nt_gpu_open(struct nt_gpu *gpu, uint64_t from_ns)
+{
+	gpu->open_ns = from_ns;
+	gpu->is_closed = false;
+	gpu->streams = 0;
+}
+
+void nt_gpu_close(struct nt_gpu *gpu)
+{
+	gpu->is_closed = true;
+	/* What has not been reported yet never will be. */
+	for (uint32_t i = 0; i < gpu->count; i++) {
+		struct account *account = account_at(gpu, i);
+
+		if (!account->passed_ns)
+			account->outside = true;
+	}
+}
+
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 bool nt_gpu_waits(const struct nt_gpu *gpu)
@@ -214,6 +238,7 @@ void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step)
 	if (step->start_ns != gpu->begin_ns)
 		account->broken = true;
 	account->step = *step;
+	account->outside = gpu->is_closed || step->start_ns < gpu->open_ns;
 	gpu->begin_ns = step->end_ns;
 	gpu->count++;
 	*account_at(gpu, gpu->count) = (struct account){0};
@@ -261,7 +286,9 @@ bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step 
 
 	if (!gpu->count)
 		return false;
-	if (!is_passed(gpu, account, now_ns)) {
+	if (account->outside) {
+		account->broken = true;
+	} else if (!is_passed(gpu, account, now_ns)) {
 		if (!full && !is_given_up(gpu, account, now_ns))
 			return false;
 		gpu->stats.steps_over_cap += full;

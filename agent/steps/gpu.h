@@ -65,6 +65,12 @@ NT_DEFINE_AUTO(nt_gpu, nt_gpu_free)
  * Adds valid kernels that do not communicate. now_ns: of the report. False: too late for its step.
  */
 bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns);
+/*
+ * Only what is enqueued from from_ns on is reported, until it is closed. Steps that are not wholly
+ * within are invalid, and are not waited for. Without a call all is reported.
+ */
+void nt_gpu_open(struct nt_gpu *gpu, uint64_t from_ns);
+void nt_gpu_close(struct nt_gpu *gpu);
 /* Intervals were lost: pending steps become invalid. */
 void nt_gpu_lose(struct nt_gpu *gpu);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/identity/owner.h"
+#include "agent/steps/gpu_records.h"
 #include "common/base/ascii.h"
 #include "common/base/buf.h"
 #include "common/base/hash.h"
@@ -48,6 +49,7 @@ void nt_process_free(struct nt_process *process)
 		nt_communicator_free(comm);
 	}
 	nt_graph_free(process->graph);
+	nt_gpu_records_free(process->gpu_records);
 	free(process);
 }
 

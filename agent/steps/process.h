@@ -106,6 +106,8 @@ struct nt_process {
 
 	/* Number of the last interval of kernels and of communication; 0: none so far. */
 	uint64_t gpu_number[2];
+	struct nt_gpu_records *gpu_records; /* owned; NULL: its GPU is not measured now */
+	uint64_t gpu_open_ns; /* boot time, since when it is measured; 0: it is not */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 
 	struct nt_process_counters counters; /* at the last window */

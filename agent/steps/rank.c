@@ -360,6 +360,18 @@ bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 	return nt_gpu_add(rank->gpu, interval, now_ns);
 }
 
+void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns)
+{
+	if (rank->gpu || nt_gpu_new(&rank->gpu) == 0)
+		nt_gpu_open(rank->gpu, from_ns);
+}
+
+void nt_rank_gpu_close(struct nt_rank *rank)
+{
+	if (rank->gpu)
+		nt_gpu_close(rank->gpu);
+}
+
 void nt_rank_gpu_lost(struct nt_rank *rank)
 {
 	if (rank->gpu)

@@ -118,6 +118,9 @@ bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 		 const struct nt_gpu_interval *interval, uint64_t now_ns);
 /* Intervals of the rank's process were lost. */
 void nt_rank_gpu_lost(struct nt_rank *rank);
+/* nt_gpu_open() and nt_gpu_close(). */
+void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns);
+void nt_rank_gpu_close(struct nt_rank *rank);
 
 /* Takes steps that have ended since; true as for nt_rank_comm(). */
 bool nt_rank_settle(struct nt_rank *rank, uint64_t now_ns);

@@ -9,7 +9,6 @@
 #include "common/system/clock.h"
 
 /* Tolerance of device times: clock error plus the age of the last tick. */
-#define GPU_AHEAD_NS NT_SECOND
 
 int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker **ret_tracker)
 {
@@ -278,75 +277,6 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 		process->rank[i]->shed |= shed;
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
-
-static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
-{
-	return interval->start_ns <= interval->end_ns && interval->entry_ns <= interval->start_ns &&
-	       interval->start_ns && interval->end_ns <= tracker->now_ns + GPU_AHEAD_NS;
-}
-
-/* Skipped numbers of a process are losses. A number that goes back restarts the count. */
-static void count_interval(struct nt_tracker *tracker, struct nt_process *process,
-			   const struct nt_gpu_interval *interval)
-{
-	uint64_t *last = &process->gpu_number[interval->communicates], lost = 0;
-
-	if (*last && interval->number > *last)
-		lost = interval->number - *last - 1;
-	*last = interval->number;
-	if (!lost)
-		return;
-	tracker->stats.gpu_lost += lost;
-	process->gpu_lost += lost;
-	for (uint32_t i = 0; i < process->ranks && !interval->communicates; i++)
-		nt_rank_gpu_lost(process->rank[i]);
-}
-
-static struct nt_communicator *comm_of(const struct nt_process *process,
-				       const struct nt_gpu_interval *interval)
-{
-	for (struct nt_communicator *comm = process->comms; comm && interval->comm;
-	     comm = comm->hh.next) {
-		if (comm->id == interval->comm && comm->rank == interval->comm_rank &&
-		    comm->rank_of)
-			return comm;
-	}
-	return NULL;
-}
-
-void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
-{
-	struct nt_process *process = nt_tracker_process(tracker, interval->pid);
-	struct nt_communicator *comm = NULL;
-	struct nt_rank *rank = NULL;
-
-	tracker->stats.gpu_intervals++;
-	if (!process) {
-		tracker->stats.gpu_unowned++;
-		return;
-	}
-	count_interval(tracker, process, interval);
-	if (!makes_sense(tracker, interval)) {
-		tracker->stats.gpu_malformed++;
-		process->gpu_lost++;
-		return;
-	}
-	if (interval->communicates)
-		comm = comm_of(process, interval);
-	/* With several ranks in one process, kernels cannot be attributed. */
-	if (comm)
-		rank = comm->rank_of;
-	else if (!interval->communicates && process->ranks == 1)
-		rank = process->rank[0];
-	if (!rank)
-		tracker->stats.gpu_unowned++;
-	else if (nt_rank_gpu(rank, comm, interval, tracker->now_ns))
-		process->gpu_taken++;
-	else
-		process->gpu_lost++;
-}
-
 /* ---- figures -------------------------------------------------------------------------------- */
 
 static void add_gpu(struct nt_gpu_stats *sum, const struct nt_gpu_stats *more)
@@ -388,6 +318,8 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 	stats.no_memory += tracker->registry.no_memory + stats.graphs.no_memory;
 	stats.processes = HASH_COUNT(tracker->processes);
 	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
+		if (p->gpu_records)
+			nt_tracker_add_gpu_records(&stats, p->gpu_records);
 		stats.paused += p->paused;
 		stats.ranks += p->ranks;
 		stats.comms += p->comm_count;

@@ -17,6 +17,7 @@
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
 #include "agent/steps/gpu.h"
+#include "agent/steps/gpu_records.h"
 #include "agent/steps/process.h"
 #include "bpf/event.h"
 #include "common/base/cleanup.h"
@@ -100,6 +101,7 @@ struct nt_tracker_stats {
 	/* of no process or communicator that is watched, or of several ranks */
 	uint64_t gpu_unowned;
 	struct nt_gpu_stats gpu;
+	struct nt_gpu_records_stats gpu_records;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
@@ -143,6 +145,10 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 		      const uint8_t *id);
 /* Takes an interval from a plugin inside a rank's process. */
 void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
+/* Takes a batch of records from such a plugin, in ring order. */
+void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch);
+/* No more records come until the GPUs are measured again. */
+void nt_tracker_gpu_closed_all(struct nt_tracker *tracker);
 /* Events were lost: reads each process's own losses from its counters. */
 void nt_tracker_take_losses(struct nt_tracker *tracker);
 /* Events of one process were lost: only its ranks' numbers and sums become unreliable. */

@@ -190,6 +190,9 @@ void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
 int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
+/* agent/tracker/tracker_gpu.c: adds those of a process that is measured now. */
+void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gpu_records *records);
+
 /*
  * agent/tracker/tracker_graph.c: captures, and launches of what was captured. True: the call, or
  * the order of the streams, is captured and has no effect now.

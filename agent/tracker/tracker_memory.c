@@ -24,6 +24,8 @@ static size_t bytes_of(const struct nt_process *process)
 		bytes += nt_communicator_bytes(comm);
 	for (uint32_t i = 0; i < process->ranks; i++)
 		bytes += nt_rank_bytes(process->rank[i]);
+	if (process->gpu_records)
+		bytes += nt_gpu_records_bytes();
 	return bytes + (process->graph ? nt_graph_bytes(process->graph) : 0);
 }
 

@@ -36,6 +36,8 @@ void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *proc
 	}
 	process->candidate->process = NULL;
 	HASH_DEL(tracker->processes, process);
+	if (process->gpu_records)
+		nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
 	nt_process_free(process);
 }
 

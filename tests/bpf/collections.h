@@ -3,7 +3,7 @@
 #ifndef NT_TESTS_BPF_COLLECTIONS_H
 #define NT_TESTS_BPF_COLLECTIONS_H
 
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/host/proc.h"
 #include "tests/bpf/harness.h"
 
@@ -18,17 +18,17 @@ enum {
 };
 
 static struct harness shared;
-static struct nt_gc_probe *gc_probe; /* the last one that the thread made */
-static int gc_probe_result;
+static struct nt_rank_probe *rank_probe; /* the last one that the thread made */
+static int rank_probe_result;
 
-static inline void take_gc_probe(void *data, uint32_t pid, uint64_t start_ns, int result,
-				 struct nt_gc_probe *probe)
+static inline void take_rank_probe(void *data, uint32_t pid, uint64_t start_ns, int result,
+				   struct nt_rank_probe *probe)
 {
 	(void)data;
 	assert_int_equal(pid, getpid());
 	assert_int_equal(start_ns, START);
-	gc_probe = probe;
-	gc_probe_result = result;
+	rank_probe = probe;
+	rank_probe_result = result;
 }
 
 static inline int begin(void **state)
@@ -37,7 +37,7 @@ static inline int begin(void **state)
 	struct nt_attach_options options = harness_options(mode);
 
 	options.has_thread = true;
-	options.gc_probe_made = take_gc_probe;
+	options.rank_probe_made = take_rank_probe;
 	shared.mode = mode;
 	if (harness_has_mode(mode))
 		harness_init(&shared, &options);

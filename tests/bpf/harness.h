@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/probes/attach.h"
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
 #include "common/system/clock.h"
 #include "tests/bpf/stub.h"
@@ -111,15 +111,15 @@ static inline int attach_file(struct nt_attach *attach, const char *path, dev_t 
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static inline int attach_gc_probe(struct nt_attach *attach, int fd, pid_t pid,
-				  struct nt_gc_probe **ret_probe)
+static inline int attach_rank_probe(struct nt_attach *attach, int fd, pid_t pid,
+				    struct nt_rank_probe **ret_probe)
 {
-	struct nt_gc_probe_sites sites;
-	int r = nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
+	struct nt_rank_probe_sites sites;
+	int r = nt_rank_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
 
 	return r < 0 ? r
-		     : nt_gc_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)pid, &sites,
-					  ret_probe);
+		     : nt_rank_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)pid, &sites,
+					    ret_probe);
 }
 
 static inline int harness_attach(struct harness *h, const struct stub *stub,

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "agent/host/root_path.h"
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 #include "tests/bpf/collections.h"
 
 static const char functions_source[] =
@@ -75,13 +75,13 @@ static int wanted(void)
 }
 
 /* This process runs it. */
-static struct nt_gc_probe *watch_stub(const struct harness *h, const struct stub *stub)
+static struct nt_rank_probe *watch_stub(const struct harness *h, const struct stub *stub)
 {
 	nt_autoclose int fd = open(stub->path, O_RDONLY | O_CLOEXEC);
-	struct nt_gc_probe *probe = NULL;
+	struct nt_rank_probe *probe = NULL;
 
 	assert_true(fd >= 0);
-	assert_int_equal(attach_gc_probe(h->attach, fd, getpid(), &probe), 0);
+	assert_int_equal(attach_rank_probe(h->attach, fd, getpid(), &probe), 0);
 	return probe;
 }
 
@@ -118,14 +118,14 @@ static void check_time(const struct harness *h, uint64_t calls, uint64_t least_m
 static void without_marks_the_function_is_timed(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe = watch_stub(h, &functions);
+	struct nt_rank_probe *probe = watch_stub(h, &functions);
 	uint64_t begin_ns = nt_clock_boot_ns();
 
 	*functions.hook = pause_inside;
 	for (int i = 0; i < COLLECTIONS; i++)
 		call(&functions, "gc_collect_main");
 	check_time(h, COLLECTIONS, COLLECTIONS * PAUSE_MS, nt_clock_boot_ns() - begin_ns);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	call(&functions, "gc_collect_main");
 	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], COLLECTIONS);
 	*functions.hook = NULL;
@@ -134,7 +134,7 @@ static void without_marks_the_function_is_timed(void **state)
 static void a_collection_within_another_is_part_of_it(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe = watch_stub(h, &functions);
+	struct nt_rank_probe *probe = watch_stub(h, &functions);
 	uint64_t begin_ns = nt_clock_boot_ns();
 
 	*functions.hook = collect_inside;
@@ -142,32 +142,32 @@ static void a_collection_within_another_is_part_of_it(void **state)
 	*functions.hook = NULL;
 	check_time(h, 1, 2 * PAUSE_MS, nt_clock_boot_ns() - begin_ns);
 	assert_int_equal(harness_stats(h).unmeasured, 2);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
 static void marks_make_the_program_come_by_while_they_are_watched(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe;
+	struct nt_rank_probe *probe;
 
 	assert_int_equal(wanted(), 0);
 	probe = watch_stub(h, &marks);
 	assert_int_equal(wanted(), 0x202); /* two sites each */
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	assert_int_equal(wanted(), 0);
 }
 
 static void marks_within_others_are_part_of_them(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe = watch_stub(h, &marks);
+	struct nt_rank_probe *probe = watch_stub(h, &marks);
 	uint64_t begin_ns = nt_clock_boot_ns();
 
 	*marks.hook = mark_inside;
 	call(&marks, "collected");
 	check_time(h, 1, PAUSE_MS, nt_clock_boot_ns() - begin_ns);
 	assert_int_equal(harness_stats(h).unmeasured, 2);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
 /* The agent came in the middle of it. */
@@ -175,7 +175,7 @@ static void an_end_without_a_begin_is_counted_and_not_measured(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct nt_process_counters counters;
-	struct nt_gc_probe *probe = watch_stub(h, &marks);
+	struct nt_rank_probe *probe = watch_stub(h, &marks);
 
 	call(&marks, "done");
 	assert_false(nt_attach_counters(h->attach, (uint32_t)getpid(), &counters));
@@ -184,13 +184,13 @@ static void an_end_without_a_begin_is_counted_and_not_measured(void **state)
 	call(&marks, "done");
 	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], 1);
 	assert_int_equal(harness_stats(h).unmeasured, 2);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
 static void a_begin_without_an_end_is_forgotten_at_the_next(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe = watch_stub(h, &marks);
+	struct nt_rank_probe *probe = watch_stub(h, &marks);
 	uint64_t begin_ns;
 
 	call(&marks, "started");
@@ -199,19 +199,19 @@ static void a_begin_without_an_end_is_forgotten_at_the_next(void **state)
 	call(&marks, "started");
 	call(&marks, "done");
 	check_time(h, 1, 0, nt_clock_boot_ns() - begin_ns);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
-static void await_gc_probe(const struct harness *h, uint32_t pid)
+static void await_rank_probe(const struct harness *h, uint32_t pid)
 {
 	struct pollfd ready = {.fd = nt_attach_links_fd(h->attach), .events = POLLIN};
 	nt_autoclose int fd = open(marks.path, O_RDONLY | O_CLOEXEC);
-	struct nt_gc_probe_sites sites;
-	const struct nt_attach_gc_probe_order order = {
+	struct nt_rank_probe_sites sites;
+	const struct nt_attach_rank_probe_order order = {
 		.fd = fd, .pid = pid, .start_ns = START, .sites = &sites};
 
-	assert_int_equal(nt_gc_probe_find(fd, NT_LIBRARY_PYTHON, &sites), 0);
-	assert_int_equal(nt_attach_order_gc_probe(h->attach, &order), 0);
+	assert_int_equal(nt_rank_probe_find(fd, NT_LIBRARY_PYTHON, &sites), 0);
+	assert_int_equal(nt_attach_order_rank_probe(h->attach, &order), 0);
 	assert_int_equal(poll(&ready, 1, 600000), 1);
 	nt_attach_settle(h->attach);
 }
@@ -221,11 +221,11 @@ static void a_thread_makes_what_is_timed_and_frees_it(void **state)
 	struct harness *h = of_mode(state);
 	const struct timespec pause = {.tv_nsec = 1000000};
 
-	await_gc_probe(h, (uint32_t)getpid());
-	assert_int_equal(gc_probe_result, 0);
-	assert_non_null(gc_probe);
+	await_rank_probe(h, (uint32_t)getpid());
+	assert_int_equal(rank_probe_result, 0);
+	assert_non_null(rank_probe);
 	assert_true(wanted() > 0);
-	nt_attach_drop_gc_probe(h->attach, gc_probe);
+	nt_attach_drop_rank_probe(h->attach, rank_probe);
 	for (int i = 0; i < 60000 && wanted(); i++)
 		(void)nanosleep(&pause, NULL);
 	assert_int_equal(wanted(), 0);
@@ -235,9 +235,9 @@ static void with_too_many_copies_none_is_probed(void **state)
 {
 	struct harness *h = of_mode(state);
 	nt_autoclose int fd = open(clones.path, O_RDONLY | O_CLOEXEC);
-	struct nt_gc_probe *probe = NULL;
+	struct nt_rank_probe *probe = NULL;
 
-	assert_int_equal(attach_gc_probe(h->attach, fd, getpid(), &probe), -E2BIG);
+	assert_int_equal(attach_rank_probe(h->attach, fd, getpid(), &probe), -E2BIG);
 	assert_null(probe);
 }
 
@@ -251,7 +251,7 @@ static void *begin_one(void *data)
 static void a_collection_is_measured_however_many_threads_begin_one(void **state)
 {
 	struct harness *h = of_mode(state);
-	struct nt_gc_probe *probe = watch_stub(h, &marks);
+	struct nt_rank_probe *probe = watch_stub(h, &marks);
 	uint64_t before = counters_of(h, getpid()).calls[NT_COUNTER_GC];
 
 	call(&marks, "started");
@@ -264,7 +264,7 @@ static void a_collection_is_measured_however_many_threads_begin_one(void **state
 	call(&marks, "done");
 	assert_int_equal(counters_of(h, getpid()).calls[NT_COUNTER_GC], before + 1);
 	assert_int_equal(harness_stats(h).unmeasured, 0);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 #include <signal.h>
 
 #include "agent/host/root_path.h"
-#include "agent/probes/gc_probe.h"
+#include "agent/probes/rank_probe.h"
 #include "tests/bpf/collections.h"
 
 /*
@@ -102,7 +102,7 @@ static void stop_python(struct python *python)
 struct watch {
 	const struct harness *h;
 	pid_t pid;
-	struct nt_gc_probe *probe;
+	struct nt_rank_probe *probe;
 };
 
 static int watch_file(void *data, int fd, const struct stat *st)
@@ -111,15 +111,15 @@ static int watch_file(void *data, int fd, const struct stat *st)
 	nt_autoclose int file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 
 	assert_true(file >= 0);
-	return attach_gc_probe(watch->h->attach, file, watch->pid, &watch->probe);
+	return attach_rank_probe(watch->h->attach, file, watch->pid, &watch->probe);
 }
 
 /* As the agent does. */
-static struct nt_gc_probe *watch_python(const struct harness *h, pid_t pid)
+static struct nt_rank_probe *watch_python(const struct harness *h, pid_t pid)
 {
 	struct watch watch = {.h = h, .pid = pid};
 
-	assert_int_equal(nt_gc_interpreter_find((uint32_t)pid, watch_file, &watch), 0);
+	assert_int_equal(nt_rank_file_find((uint32_t)pid, watch_file, &watch), 0);
 	return watch.probe;
 }
 
@@ -127,7 +127,7 @@ static void every_collection_of_a_python_is_counted_with_its_time(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct python python = start_python();
-	struct nt_gc_probe *probe = watch_python(h, python.pid);
+	struct nt_rank_probe *probe = watch_python(h, python.pid);
 	struct nt_process_counters counters;
 	uint64_t took_ns;
 
@@ -140,7 +140,7 @@ static void every_collection_of_a_python_is_counted_with_its_time(void **state)
 	assert_in_range(counters.bytes[NT_COUNTER_GC], took_ns / 2, took_ns);
 	assert_int_equal(harness_stats(h).unmeasured, 0);
 	/* And none when nobody looks any more. */
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	(void)collect(&python, COLLECTIONS);
 	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], COLLECTIONS);
 	stop_python(&python);
@@ -150,14 +150,14 @@ static void another_python_of_the_same_file_is_left_alone(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct python python = start_python(), other = start_python();
-	struct nt_gc_probe *probe = watch_python(h, python.pid);
+	struct nt_rank_probe *probe = watch_python(h, python.pid);
 	struct nt_process_counters counters;
 
 	(void)collect(&other, COLLECTIONS);
 	(void)collect(&python, 1);
 	assert_false(nt_attach_counters(h->attach, (uint32_t)other.pid, &counters));
 	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	stop_python(&other);
 	stop_python(&python);
 }
@@ -166,17 +166,17 @@ static void two_of_one_file_are_counted_each_by_itself(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct python python = start_python(), other = start_python();
-	struct nt_gc_probe *probe = watch_python(h, python.pid),
-			   *second = watch_python(h, other.pid);
+	struct nt_rank_probe *probe = watch_python(h, python.pid),
+			     *second = watch_python(h, other.pid);
 
 	(void)collect(&other, 2);
 	(void)collect(&python, 1);
 	assert_int_equal(counters_of(h, other.pid).calls[NT_COUNTER_GC], 2);
 	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	(void)collect(&other, 2);
 	assert_int_equal(counters_of(h, other.pid).calls[NT_COUNTER_GC], 4);
-	nt_gc_probe_free(second);
+	nt_rank_probe_free(second);
 	stop_python(&other);
 	stop_python(&python);
 }
@@ -186,14 +186,14 @@ static void what_it_forks_is_not_counted(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct python python = start_python();
-	struct nt_gc_probe *probe = watch_python(h, python.pid);
+	struct nt_rank_probe *probe = watch_python(h, python.pid);
 
 	(void)collect(&python, -COLLECTIONS);
 	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 0);
 	(void)collect(&python, 1);
 	assert_int_equal(counters_of(h, python.pid).calls[NT_COUNTER_GC], 1);
 	assert_int_equal(harness_stats(h).unmeasured, 0);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 	stop_python(&python);
 }
 
@@ -201,10 +201,10 @@ static void a_process_that_ended_can_be_let_go(void **state)
 {
 	struct harness *h = of_mode(state);
 	struct python python = start_python();
-	struct nt_gc_probe *probe = watch_python(h, python.pid);
+	struct nt_rank_probe *probe = watch_python(h, python.pid);
 
 	stop_python(&python);
-	nt_gc_probe_free(probe);
+	nt_rank_probe_free(probe);
 }
 
 static bool is_program(uint32_t pid, const char *name)
@@ -232,7 +232,7 @@ static void a_program_without_python_has_no_interpreter(void **state)
 	assert_true(watch.pid > 0);
 	while (!is_program((uint32_t)watch.pid, "sleep") && kill(watch.pid, 0) == 0)
 		(void)sched_yield();
-	assert_int_equal(nt_gc_interpreter_find((uint32_t)watch.pid, watch_file, &watch), -ENOENT);
+	assert_int_equal(nt_rank_file_find((uint32_t)watch.pid, watch_file, &watch), -ENOENT);
 	assert_null(watch.probe);
 	assert_int_equal(kill(watch.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(watch.pid, NULL, 0), watch.pid);

@@ -13,7 +13,6 @@ nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
 nt_memory_live	stacks are read with it (levels)
 nt_memory_u32	stacks are read with it (levels)
 nt_subject_name	what the governor has shed is shown by it (levels)
-nt_tracker_gpu	GPU intervals come in by it (GPU time)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
 nt_slots_reap	what nt_slots_run() does, with the time as an argument

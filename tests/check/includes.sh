@@ -7,7 +7,9 @@ set -euo pipefail
 
 # Lowest first. Behind the colon: the other top levels that a room may include.
 rooms='
-bpf:
+plugin:
+plugin/cupti:
+bpf: plugin/gpu_record.h
 common/base:
 common/system:
 common/options:
@@ -23,17 +25,17 @@ detect/baseline: common/base
 detect/incidents: common/base
 detect/rules: common/base
 detect: common/base
-agent/host: common proto bpf/event.h
-agent/identity: common proto bpf/event.h
-agent/elf: common proto bpf/event.h
-agent/probes: common proto bpf/event.h
-agent/governor: common proto bpf/event.h
-agent/discover: common proto bpf/event.h
-agent/gpu: common proto bpf/event.h
-agent/steps: common proto bpf/event.h
-agent/tracker: common proto bpf/event.h
-agent/publish: common proto bpf/event.h
-agent: common proto bpf/event.h
+agent/host: common proto bpf/event.h plugin/gpu_record.h
+agent/identity: common proto bpf/event.h plugin/gpu_record.h
+agent/elf: common proto bpf/event.h plugin/gpu_record.h
+agent/probes: common proto bpf/event.h plugin/gpu_record.h
+agent/governor: common proto bpf/event.h plugin/gpu_record.h
+agent/discover: common proto bpf/event.h plugin/gpu_record.h
+agent/gpu: common proto bpf/event.h plugin/gpu_record.h
+agent/steps: common proto bpf/event.h plugin/gpu_record.h
+agent/tracker: common proto bpf/event.h plugin/gpu_record.h
+agent/publish: common proto bpf/event.h plugin/gpu_record.h
+agent: common proto bpf/event.h plugin/gpu_record.h
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
@@ -49,7 +51,6 @@ cli/replay: engine detect proto common
 cli/report: engine detect proto common
 cli/live: engine detect proto common
 cli: engine detect proto common
-plugin:
 '
 
 # shellcheck disable=SC2016 # the dollars are awk's

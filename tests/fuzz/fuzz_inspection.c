@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nt_inspection_answer answer;
 	struct nt_inspection_file file;
-	struct nt_gc_probe_sites sites;
+	struct nt_rank_probe_sites sites;
 	struct nt_mpi_code code;
 	struct nt_environ env;
 	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(strlen(name) == len - sizeof(file));
 	take_symbols(body, len);
 	if (nt_inspection_parse_sites(body, len, &sites) == 0)
-		check(sites.begins <= NT_GC_PROBE_SITES && sites.ends <= NT_GC_PROBE_SITES);
+		check(sites.begins <= NT_RANK_PROBE_SITES && sites.ends <= NT_RANK_PROBE_SITES);
 	if (nt_inspection_parse_mpi_code(body, len, &code) == 0)
 		check(code.count <= NT_MPI_CODE_RANGES && !nt_mpi_code_has(&code, UINT64_MAX));
 	if (nt_inspection_parse_environ(body, len, &env) == 0)

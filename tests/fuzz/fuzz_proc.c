@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/elf/elf_note.h"
 #include "agent/host/host.h"
 #include "agent/host/nic.h"
@@ -55,7 +55,7 @@ static void read_names(const char *text, size_t len)
 	nt_autofree char *name = strndup(text, len);
 
 	assert(name);
-	(void)nt_gc_interpreter_is_library(name);
+	(void)nt_rank_file_is_interpreter(name);
 	(void)nt_proc_cut_deleted(name);
 	assert(strlen(name) <= len);
 }

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/discover/gc_interpreter.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/elf/elf.h"
 #include "agent/identity/pods.h"
 #include "agent/probes/symbols.h"
@@ -98,7 +98,7 @@ static void an_elf_file_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
 }
 
-static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_gc_probe **ret_probe)
+static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_rank_probe **ret_probe)
 {
 	(void)data;
 	(void)pid;
@@ -107,7 +107,7 @@ static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_gc
 	return *ret_probe ? 0 : -ENOMEM;
 }
 
-static void detach(void *data, struct nt_gc_probe *probe)
+static void detach(void *data, struct nt_rank_probe *probe)
 {
 	(void)data;
 	free(probe);
@@ -116,20 +116,20 @@ static void detach(void *data, struct nt_gc_probe *probe)
 /* A rank whose interpreter finds no room is one that is not watched. */
 static int watch_interpreters(void *data)
 {
-	const struct nt_gc_interpreters_hooks hooks = {.attach = attach, .detach = detach};
-	nt_auto(nt_gc_interpreters) struct nt_gc_interpreters *interpreters = NULL;
-	int r = nt_gc_interpreters_new(&hooks, &interpreters);
+	const struct nt_probed_ranks_hooks hooks = {.attach = attach, .detach = detach};
+	nt_auto(nt_probed_ranks) struct nt_probed_ranks *interpreters = NULL;
+	int r = nt_probed_ranks_new(&hooks, &interpreters);
 
 	(void)data;
 	if (r < 0)
 		return r;
 	for (uint32_t pid = 1; pid < 4; pid++)
-		nt_gc_interpreters_add(interpreters, pid, 1);
+		nt_probed_ranks_add(interpreters, pid, 1);
 	for (int i = 0; i < 3; i++)
-		nt_gc_interpreters_attach(interpreters);
-	nt_gc_interpreters_end(interpreters, 1, 1);
-	nt_gc_interpreters_end(interpreters, 2, 1);
-	nt_gc_interpreters_detach(interpreters);
+		nt_probed_ranks_attach(interpreters);
+	nt_probed_ranks_end(interpreters, 1, 1);
+	nt_probed_ranks_end(interpreters, 2, 1);
+	nt_probed_ranks_detach(interpreters);
 	return 0;
 }
 

@@ -126,7 +126,7 @@ static void symbols_are_as_many_as_they_say_and_each_is_checked(void **state)
 
 static void places_are_of_a_timed_row_and_within_their_number(void **state)
 {
-	struct nt_gc_probe_sites sites = {.begins = 1, .ends = NT_GC_PROBE_SITES}, got;
+	struct nt_rank_probe_sites sites = {.begins = 1, .ends = NT_RANK_PROBE_SITES}, got;
 	const uint8_t *body = (const uint8_t *)&sites;
 
 	(void)state;

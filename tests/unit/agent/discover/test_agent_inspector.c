@@ -69,7 +69,7 @@ static int submit_kind(uint32_t pid, enum nt_inspection_kind kind)
 /* One that is not equal to any other. */
 static int submit(uint32_t pid)
 {
-	return submit_kind(pid, NT_INSPECT_INTERPRETER);
+	return submit_kind(pid, NT_INSPECT_RANK_FILE);
 }
 
 static int submit_mapping(uint32_t pid, uint64_t address)

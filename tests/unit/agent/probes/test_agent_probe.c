@@ -65,13 +65,13 @@ static void check_row(const struct nt_probe *p)
 	/* Its bytes are its time. */
 	assert_true(!p->timed || (p->returns && p->counter >= 0 && p->bytes == NT_NO_WORD &&
 				  !p->words && !p->long_only));
-	assert_true(!p->mark == !p->mark_end && !p->mark == !p->provider);
-	assert_true(!p->mark || p->timed);
+	assert_true(!p->mark == (!p->mark_end && !p->batched) && !p->mark == !p->provider);
+	assert_true(!p->mark || p->timed || p->batched);
 	assert_true(!p->deref_at_return || (p->returns && p->deref != NT_NO_WORD));
 	assert_true(p->deref_off < 1 << 20);
 	assert_in_range(p->record, 0, 31);
 	/* What is neither sent nor counted would be a probe for nothing. */
-	assert_true(p->words > 0 || p->returns || p->counter >= 0 ||
+	assert_true(p->words > 0 || p->returns || p->counter >= 0 || p->batched ||
 		    p->role == NT_ROLE_GROUP_START);
 }
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is probed in ranks alone: the interpreter, and the library that reports the GPU. */
+#include "agent/agent_impl.h"
+
+#include <errno.h>
+
+#include "agent/discover/inspection.h"
+#include "agent/host/proc.h"
+#include "agent/probes/rank_probe.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
+
+static struct nt_probed_ranks *ranks_of(const struct nt_agent *agent, int library)
+{
+	return library == NT_LIBRARY_GPU ? agent->gpu_ranks : agent->interpreters;
+}
+
+/* ---- attaching ------------------------------------------------------------------------------ */
+
+static int search(struct nt_agent *agent, int library, uint32_t pid, uint64_t start_boot_ns)
+{
+	const struct nt_inspector_task task = {
+		.request = {.kind = NT_INSPECT_RANK_FILE,
+			    .pid = pid,
+			    .library = (uint32_t)library,
+			    .takes_fuse = agent->config->attach_fuse},
+		.client = &agent->rank_file_client,
+		.start_ns = start_boot_ns,
+	};
+	int r = nt_inspector_submit(nt_discover_inspector(agent->discover), &task, NULL, -1);
+
+	return r < 0 ? r : -EINPROGRESS;
+}
+
+static int attach_interpreter(void *data, uint32_t pid, uint64_t start_boot_ns,
+			      struct nt_rank_probe **ret_probe)
+{
+	(void)ret_probe;
+	return search(data, NT_LIBRARY_PYTHON, pid, start_boot_ns);
+}
+
+static int attach_gpu(void *data, uint32_t pid, uint64_t start_boot_ns,
+		      struct nt_rank_probe **ret_probe)
+{
+	(void)ret_probe;
+	return search(data, NT_LIBRARY_GPU, pid, start_boot_ns);
+}
+
+static void detach(void *data, struct nt_rank_probe *probe)
+{
+	struct nt_agent *agent = data;
+
+	nt_attach_drop_rank_probe(agent->attach, probe);
+}
+
+void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
+			      struct nt_rank_probe *probe)
+{
+	const bool is_gpu = library == NT_LIBRARY_GPU;
+	struct nt_agent *agent = data;
+
+	if (result == 0)
+		nt_debug("%s of process %u %s", is_gpu ? "the GPU" : "collections of garbage", pid,
+			 is_gpu ? "is measured" : "are timed");
+	else if (result != -ENOENT && result != -ESRCH &&
+		 result != -EBUSY) /* in quarantine: already logged */
+		(void)nt_warn(result, "attach the %s of process %u: its %s not observed",
+			      is_gpu ? "GPU library" : "interpreter", pid,
+			      is_gpu ? "GPU time is" : "garbage collections are");
+	nt_probed_ranks_found(ranks_of(agent, library), pid, start_ns, result, probe);
+}
+
+/* The only obstacle for a path that is searched is the end of the process. */
+static void on_file(void *data, const struct nt_inspector_task *task, int result,
+		    const struct nt_inspection_file *file, const char *name, int fd)
+{
+	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
+}
+
+static void on_found(void *data, const struct nt_inspector_task *task,
+		     struct nt_inspector_outcome *outcome)
+{
+	struct nt_agent *agent = data;
+	struct nt_rank_probe_sites sites;
+	struct nt_attach_rank_probe_order order = {
+		.fd = outcome->fd,
+		.library = (int)task->request.library,
+		.pid = task->request.pid,
+		.start_ns = task->start_ns,
+		.sites = &sites,
+	};
+	struct nt_owner owner;
+	uint64_t start_ns;
+	int r = outcome->result;
+
+	if (r == 0)
+		r = outcome->kind == NT_ANSWER_SITES && outcome->fd >= 0
+			    ? nt_inspection_parse_sites(outcome->body, outcome->len, &sites)
+			    : -EBADMSG;
+	if (r == 0)
+		r = nt_proc_start_ns(order.pid, &start_ns);
+	if (r == 0 && start_ns != task->start_ns)
+		r = -ESRCH;
+	if (r == 0 && nt_owner_read(order.pid, &owner) == 0)
+		order.owner = owner.id;
+	if (r == 0)
+		r = nt_attach_order_rank_probe(agent->attach, &order);
+	if (r < 0)
+		nt_agent_rank_probe_made(agent, order.library, order.pid, task->start_ns, r, NULL);
+}
+
+int nt_agent_open_ranks(struct nt_agent *agent)
+{
+	const struct nt_probed_ranks_hooks interpreters = {
+		.attach = attach_interpreter, .detach = detach, .data = agent};
+	const struct nt_probed_ranks_hooks gpus = {
+		.attach = attach_gpu, .detach = detach, .data = agent};
+	int r = nt_probed_ranks_new(&interpreters, &agent->interpreters);
+
+	if (r == 0)
+		r = nt_probed_ranks_new(&gpus, &agent->gpu_ranks);
+	if (r < 0)
+		return r;
+	agent->rank_file_client =
+		(struct nt_inspector_client){.found = on_file, .done = on_found, .data = agent};
+	agent->gpu_schedule.window_ns = agent->config->gpu_window_ns;
+	agent->gpu_schedule.interval_ns = agent->config->gpu_interval_ns;
+	nt_probed_ranks_close(agent->gpu_ranks);
+	return 0;
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
+{
+	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
+	if (!agent->config->gpu_window_ns)
+		return;
+	nt_probed_ranks_add(agent->gpu_ranks, pid, start_boot_ns);
+	nt_gpu_schedule_add(&agent->gpu_schedule, nt_clock_mono_ns());
+}
+
+void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
+{
+	nt_probed_ranks_end(agent->interpreters, pid, start_boot_ns);
+	nt_probed_ranks_end(agent->gpu_ranks, pid, start_boot_ns);
+}
+
+void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
+{
+	struct nt_agent *agent = data;
+
+	if (agent->is_gpu_open)
+		nt_tracker_gpu_batch(agent->tracker, batch);
+}
+
+void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
+{
+	const bool opens =
+		nt_gpu_schedule_is_open(&agent->gpu_schedule, nt_clock_mono_ns(), real_ns);
+
+	if (opens && !agent->is_gpu_open)
+		nt_probed_ranks_open(agent->gpu_ranks);
+	/* First what was sent: nothing of this measurement is taken later. */
+	if (!opens && agent->is_gpu_open) {
+		if (!nt_agent_read_all_events(agent))
+			nt_debug(
+				"records of the GPUs are left unread at the end of their measurement");
+		nt_probed_ranks_close(agent->gpu_ranks);
+		nt_tracker_gpu_closed_all(agent->tracker);
+	}
+	agent->is_gpu_open = opens;
+	nt_probed_ranks_attach(agent->interpreters);
+	nt_probed_ranks_attach(agent->gpu_ranks);
+}
+
+void nt_agent_detach_ended_ranks(struct nt_agent *agent)
+{
+	nt_probed_ranks_detach(agent->interpreters);
+	nt_probed_ranks_detach(agent->gpu_ranks);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The file of a rank's process in which the functions or marks lie that are probed in ranks alone: its
+ * Python interpreter, or the library that reports its GPU.
+ */
+#ifndef NT_AGENT_DISCOVER_RANK_FILE_H
+#define NT_AGENT_DISCOVER_RANK_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "common/base/cleanup.h"
+
+enum {
+	NT_RANK_FILES = 8, /* inspected per process */
+};
+
+/* True if a mapped file is an interpreter by its name ("libpython3.11.so.1.0"). */
+bool nt_rank_file_is_interpreter(const char *basename);
+/* The same of libneutracer-cupti.so. */
+bool nt_rank_file_is_gpu_library(const char *basename);
+
+/*
+ * Calls fn with each file of the process that may be that of `library`: NT_LIBRARY_PYTHON, where the
+ * program comes last, or NT_LIBRARY_GPU. Each is a regular file opened with O_PATH. Stops at the first
+ * result other than -ENOENT and returns it; -ENOENT: none. May block: for workers.
+ */
+typedef int (*nt_rank_file_fn)(void *data, int fd, const struct stat *st);
+NT_MUST_CHECK int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/gpu/gpu_schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FORGET_NS (60 * NT_SECOND) /* a rank without steps */
+
+enum {
+	STEPS = 3, /* in a window */
+	LONGER_OF = 20, /* longer by a twentieth */
+	LONGER_WINDOWS = 2, /* in a row */
+	MEANS_LEAST = 4,
+};
+
+void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns)
+{
+	if (now_ns + NT_GPU_SCHEDULE_NEW_NS > schedule->until_ns)
+		schedule->until_ns = now_ns + NT_GPU_SCHEDULE_NEW_NS;
+}
+
+/* The entry of a process; else a free one, or that which was not seen for longest. */
+static struct nt_gpu_schedule_rank *rank_of(struct nt_gpu_schedule *schedule, uint32_t pid)
+{
+	struct nt_gpu_schedule_rank *oldest = &schedule->rank[0];
+
+	for (int i = 0; i < NT_GPU_SCHEDULE_RANKS; i++) {
+		struct nt_gpu_schedule_rank *rank = &schedule->rank[i];
+
+		if (rank->pid == pid)
+			return rank;
+		if (rank->seen_ns < oldest->seen_ns)
+			oldest = rank;
+	}
+	*oldest = (struct nt_gpu_schedule_rank){.pid = pid};
+	return oldest;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint64_t median_of(const struct nt_gpu_schedule_rank *rank)
+{
+	uint64_t sorted[NT_GPU_SCHEDULE_MEANS];
+
+	memcpy(sorted, rank->mean_ns, rank->means * sizeof(sorted[0]));
+	qsort(sorted, rank->means, sizeof(sorted[0]), ascending);
+	return rank->means ? sorted[rank->means / 2] : 0;
+}
+
+void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t steps,
+			   uint64_t step_ns, uint64_t now_ns)
+{
+	struct nt_gpu_schedule_rank *rank;
+	uint64_t mean_ns, median_ns;
+
+	if (!steps || !pid)
+		return;
+	rank = rank_of(schedule, pid);
+	mean_ns = step_ns / steps;
+	median_ns = median_of(rank);
+	rank->seen_ns = now_ns;
+	if (rank->means >= MEANS_LEAST && mean_ns > median_ns + median_ns / LONGER_OF)
+		rank->longer++;
+	else
+		rank->longer = 0;
+	if (rank->longer >= LONGER_WINDOWS &&
+	    now_ns + NT_GPU_SCHEDULE_LONGER_NS > schedule->until_ns)
+		schedule->until_ns = now_ns + NT_GPU_SCHEDULE_LONGER_NS;
+	rank->mean_ns[rank->next] = mean_ns;
+	rank->next = (rank->next + 1) % NT_GPU_SCHEDULE_MEANS;
+	if (rank->means < NT_GPU_SCHEDULE_MEANS)
+		rank->means++;
+}
+
+static uint64_t longest_step_ns(const struct nt_gpu_schedule *schedule, uint64_t now_ns)
+{
+	uint64_t longest = 0;
+
+	for (int i = 0; i < NT_GPU_SCHEDULE_RANKS; i++) {
+		const struct nt_gpu_schedule_rank *rank = &schedule->rank[i];
+		const uint64_t median_ns = rank->pid ? median_of(rank) : 0;
+
+		if (now_ns < rank->seen_ns + FORGET_NS && median_ns > longest)
+			longest = median_ns;
+	}
+	return longest;
+}
+
+bool nt_gpu_schedule_is_open(const struct nt_gpu_schedule *schedule, uint64_t now_ns,
+			     uint64_t real_ns)
+{
+	uint64_t window_ns = schedule->window_ns;
+
+	if (!window_ns)
+		return false;
+	if (now_ns < schedule->until_ns)
+		return true;
+	if (window_ns < STEPS * longest_step_ns(schedule, now_ns))
+		window_ns = STEPS * longest_step_ns(schedule, now_ns);
+	return !schedule->interval_ns || real_ns % schedule->interval_ns < window_ns;
+}

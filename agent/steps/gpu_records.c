@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/steps/gpu_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/system/clock.h"
+
+#define WAIT_NS NT_SECOND /* of a kernel for its call, by the times of the batches */
+
+struct call {
+	uint64_t entry_ns;
+	uint32_t correlation; /* 0: the slot is empty */
+};
+
+struct kernel {
+	struct nt_gpu_record record;
+	uint64_t since_ns;
+};
+
+struct nt_gpu_records {
+	uint32_t pid;
+	struct call call[NT_GPU_RECORDS_CALLS]; /* by the lower bits of the correlation */
+	struct kernel kernel[NT_GPU_RECORDS_KERNELS]; /* a ring */
+	uint32_t first, count;
+	uint64_t number; /* of the last record; 0: none yet */
+	uint64_t intervals; /* handed out, or lost: their numbers */
+	uint64_t open_ns;
+	bool given_up;
+	int32_t result;
+	struct nt_gpu_records_stats stats;
+};
+
+int nt_gpu_records_new(uint32_t pid, struct nt_gpu_records **ret_records)
+{
+	struct nt_gpu_records *records = calloc(1, sizeof(*records));
+
+	if (!records)
+		return -ENOMEM;
+	records->pid = pid;
+	*ret_records = records;
+	return 0;
+}
+
+void nt_gpu_records_free(struct nt_gpu_records *records)
+{
+	free(records);
+}
+
+size_t nt_gpu_records_bytes(void)
+{
+	return sizeof(struct nt_gpu_records);
+}
+
+uint64_t nt_gpu_records_open_ns(const struct nt_gpu_records *records)
+{
+	return records->open_ns;
+}
+
+bool nt_gpu_records_given_up(const struct nt_gpu_records *records, int32_t *ret_result)
+{
+	*ret_result = records->result;
+	return records->given_up;
+}
+
+const struct nt_gpu_records_stats *nt_gpu_records_stats(const struct nt_gpu_records *records)
+{
+	return &records->stats;
+}
+
+/* ---- kernels and their calls ----------------------------------------------------------------- */
+
+/* NULL: its call has not come. */
+static const struct call *call_of(const struct nt_gpu_records *records, uint32_t correlation)
+{
+	const struct call *call = &records->call[correlation % NT_GPU_RECORDS_CALLS];
+
+	return correlation && call->correlation == correlation ? call : NULL;
+}
+
+/* The gap in the numbers of the intervals says that one was lost. */
+static void lose(struct nt_gpu_records *records)
+{
+	records->stats.unmatched++;
+	records->intervals++;
+}
+
+static void hand_out(struct nt_gpu_records *records, const struct nt_gpu_record *record,
+		     const struct call *call, nt_gpu_records_fn fn, void *data)
+{
+	const struct nt_gpu_interval interval = {
+		.pid = records->pid,
+		.kernels = 1,
+		.number = ++records->intervals,
+		.entry_ns = call->entry_ns,
+		.start_ns = record->start_ns,
+		.end_ns = record->end_ns,
+		.stream = (uint64_t)record->device << 32 | record->stream,
+	};
+
+	fn(data, &interval);
+}
+
+static struct kernel *kernel_at(struct nt_gpu_records *records, uint32_t index)
+{
+	return &records->kernel[(records->first + index) % NT_GPU_RECORDS_KERNELS];
+}
+
+static void drop_first(struct nt_gpu_records *records)
+{
+	records->first = (records->first + 1) % NT_GPU_RECORDS_KERNELS;
+	records->count--;
+}
+
+/* Those whose call has come since, in their order; those that waited too long are lost. */
+static void settle(struct nt_gpu_records *records, uint64_t now_ns, nt_gpu_records_fn fn,
+		   void *data)
+{
+	while (records->count) {
+		const struct kernel *kernel = kernel_at(records, 0);
+		const struct call *call = call_of(records, kernel->record.correlation);
+
+		if (!call && now_ns < kernel->since_ns + WAIT_NS)
+			return;
+		if (call)
+			hand_out(records, &kernel->record, call, fn, data);
+		else
+			lose(records);
+		drop_first(records);
+	}
+}
+
+static void add_kernel(struct nt_gpu_records *records, const struct nt_gpu_record *record,
+		       uint64_t now_ns, nt_gpu_records_fn fn, void *data)
+{
+	const struct call *call = call_of(records, record->correlation);
+
+	/* In the order of their streams: behind those that wait. */
+	if (call && !records->count) {
+		hand_out(records, record, call, fn, data);
+		return;
+	}
+	if (records->count == NT_GPU_RECORDS_KERNELS) {
+		lose(records);
+		drop_first(records);
+	}
+	*kernel_at(records, records->count++) = (struct kernel){*record, now_ns};
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void reopen(struct nt_gpu_records *records, uint64_t from_ns)
+{
+	records->open_ns = from_ns;
+	records->given_up = false;
+	records->first = records->count = 0;
+}
+
+static void add(struct nt_gpu_records *records, const struct nt_gpu_record *record, uint64_t now_ns,
+		nt_gpu_records_fn fn, void *data)
+{
+	if (record->end_ns < record->start_ns || record->start_ns > now_ns) {
+		records->stats.malformed++;
+		return;
+	}
+	switch ((enum nt_gpu_record_kind)record->kind) {
+	case NT_GPU_RECORD_LAUNCH:
+		records->call[record->correlation % NT_GPU_RECORDS_CALLS] =
+			(struct call){record->start_ns, record->correlation};
+		return;
+	case NT_GPU_RECORD_KERNEL:
+		add_kernel(records, record, now_ns, fn, data);
+		return;
+	case NT_GPU_RECORD_COMMUNICATION:
+	case NT_GPU_RECORD_COPY:
+		return; /* no work of its own */
+	case NT_GPU_RECORD_OPEN:
+		reopen(records, record->start_ns);
+		return;
+	case NT_GPU_RECORD_GIVEN_UP:
+		records->given_up = true;
+		records->result = (int32_t)record->stream;
+		return;
+	default:
+		records->stats.malformed++;
+	}
+}
+
+void nt_gpu_records_add(struct nt_gpu_records *records, const struct nt_event_gpu *event,
+			nt_gpu_records_fn fn, void *data)
+{
+	const uint64_t now_ns = event->h.entry_ns;
+
+	/* A number that goes back is of a new count. */
+	if (records->number && event->number > records->number + 1) {
+		records->stats.lost += event->number - records->number - 1;
+		records->intervals++;
+	}
+	records->number = event->number + event->records - 1;
+	records->stats.records += event->records;
+	for (uint32_t i = 0; i < event->records; i++)
+		add(records, &event->record[i], now_ns, fn, data);
+	settle(records, now_ns, fn, data);
+}

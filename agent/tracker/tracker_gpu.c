@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is reported of GPUs from inside the ranks' processes. */
+#include "agent/tracker/tracker_impl.h"
+
+#include "common/base/cleanup.h"
+#include "common/system/clock.h"
+#include "common/system/log.h"
+
+#define GPU_AHEAD_NS NT_SECOND
+
+static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
+{
+	return interval->start_ns <= interval->end_ns && interval->entry_ns <= interval->start_ns &&
+	       interval->start_ns && interval->end_ns <= tracker->now_ns + GPU_AHEAD_NS;
+}
+
+/* Skipped numbers of a process are losses. A number that goes back restarts the count. */
+static void count_interval(struct nt_tracker *tracker, struct nt_process *process,
+			   const struct nt_gpu_interval *interval)
+{
+	uint64_t *last = &process->gpu_number[interval->communicates], lost = 0;
+
+	if (*last && interval->number > *last)
+		lost = interval->number - *last - 1;
+	*last = interval->number;
+	if (!lost)
+		return;
+	tracker->stats.gpu_lost += lost;
+	process->gpu_lost += lost;
+	for (uint32_t i = 0; i < process->ranks && !interval->communicates; i++)
+		nt_rank_gpu_lost(process->rank[i]);
+}
+
+static struct nt_communicator *comm_of(const struct nt_process *process,
+				       const struct nt_gpu_interval *interval)
+{
+	for (struct nt_communicator *comm = process->comms; comm && interval->comm;
+	     comm = comm->hh.next) {
+		if (comm->id == interval->comm && comm->rank == interval->comm_rank &&
+		    comm->rank_of)
+			return comm;
+	}
+	return NULL;
+}
+
+void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
+{
+	struct nt_process *process = nt_tracker_process(tracker, interval->pid);
+	struct nt_communicator *comm = NULL;
+	struct nt_rank *rank = NULL;
+
+	tracker->stats.gpu_intervals++;
+	if (!process) {
+		tracker->stats.gpu_unowned++;
+		return;
+	}
+	count_interval(tracker, process, interval);
+	if (!makes_sense(tracker, interval)) {
+		tracker->stats.gpu_malformed++;
+		process->gpu_lost++;
+		return;
+	}
+	if (interval->communicates)
+		comm = comm_of(process, interval);
+	/* With several ranks in one process, kernels cannot be attributed. */
+	if (comm)
+		rank = comm->rank_of;
+	else if (!interval->communicates && process->ranks == 1)
+		rank = process->rank[0];
+	if (!rank)
+		tracker->stats.gpu_unowned++;
+	else if (nt_rank_gpu(rank, comm, interval, tracker->now_ns))
+		process->gpu_taken++;
+	else
+		process->gpu_lost++;
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gpu_records *records)
+{
+	const struct nt_gpu_records_stats *more = nt_gpu_records_stats(records);
+
+	sum->gpu_records.records += more->records;
+	sum->gpu_records.lost += more->lost;
+	sum->gpu_records.malformed += more->malformed;
+	sum->gpu_records.unmatched += more->unmatched;
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void take_interval(void *data, const struct nt_gpu_interval *interval)
+{
+	nt_tracker_gpu(data, interval);
+}
+
+/* Kernels of several ranks in one process cannot be told apart. */
+static void open_ranks(struct nt_process *process, uint64_t from_ns)
+{
+	for (uint32_t i = 0; i < process->ranks && process->ranks == 1; i++)
+		nt_rank_gpu_open(process->rank[i], from_ns);
+	process->gpu_open_ns = from_ns;
+	process->gpu_number[0] = process->gpu_number[1] = 0;
+}
+
+static void note_given_up(const struct nt_process *process)
+{
+	int32_t result;
+
+	if (!nt_gpu_records_given_up(process->gpu_records, &result))
+		return;
+	if (result == 0)
+		(void)nt_warn(
+			0,
+			"process %u: another profiler uses CUPTI, so its GPU time is not measured",
+			process->pid);
+	else
+		(void)nt_warn(0,
+			      "process %u: CUPTI %s, so its GPU time is not measured (result %d)",
+			      process->pid, result == -1 ? "is not there" : "refuses", result);
+}
+
+void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch)
+{
+	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
+	struct nt_gpu_records *records;
+	int32_t result;
+	bool given_up;
+
+	if (!process || !process->ranks) {
+		tracker->stats.gpu_unowned += batch->records;
+		return;
+	}
+	if (!process->gpu_records && nt_gpu_records_new(process->pid, &process->gpu_records) < 0) {
+		tracker->stats.no_memory++;
+		return;
+	}
+	records = process->gpu_records;
+	given_up = nt_gpu_records_given_up(records, &result);
+	nt_gpu_records_add(records, batch, take_interval, tracker);
+	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
+		open_ranks(process, nt_gpu_records_open_ns(records));
+	if (!given_up)
+		note_given_up(process);
+}
+
+static void close_process(struct nt_tracker *tracker, struct nt_process *process)
+{
+	if (!process->gpu_records)
+		return;
+	nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
+	nt_gpu_records_free(nt_take(process->gpu_records));
+	process->gpu_open_ns = 0;
+	for (uint32_t i = 0; i < process->ranks; i++)
+		nt_rank_gpu_close(process->rank[i]);
+}
+
+void nt_tracker_gpu_closed_all(struct nt_tracker *tracker)
+{
+	for (struct nt_process *process = tracker->processes; process; process = process->hh.next)
+		close_process(tracker, process);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "agent/steps/gpu_records.h"
+#include "common/system/clock.h"
+
+#define MS NT_MILLISECOND
+
+enum {
+	PID = 40,
+	MOST = 256,
+};
+
+struct taken {
+	struct nt_gpu_records *records;
+	struct nt_gpu_interval interval[MOST];
+	uint32_t intervals;
+	struct nt_event_gpu event;
+	uint64_t number; /* of the last record */
+};
+
+static void take(void *data, const struct nt_gpu_interval *interval)
+{
+	struct taken *taken = data;
+
+	assert_in_range(taken->intervals, 0, MOST - 1);
+	taken->interval[taken->intervals++] = *interval;
+}
+
+static void start(struct taken *taken)
+{
+	memset(taken, 0, sizeof(*taken));
+	assert_int_equal(nt_gpu_records_new(PID, &taken->records), 0);
+}
+
+static void put(struct taken *taken, enum nt_gpu_record_kind kind, uint32_t correlation,
+		uint64_t start_ns, uint64_t end_ns)
+{
+	taken->event.record[taken->event.records++] = (struct nt_gpu_record){
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.correlation = correlation,
+		.stream = 3,
+		.kind = (uint16_t)kind,
+	};
+}
+
+static void send(struct taken *taken, uint64_t now_ns)
+{
+	taken->event.h.entry_ns = now_ns;
+	taken->event.number = taken->number + 1;
+	taken->number += taken->event.records;
+	nt_gpu_records_add(taken->records, &taken->event, take, taken);
+	taken->event.records = 0;
+}
+
+static void a_kernel_has_the_time_of_its_call(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_OPEN, 0, 50 * MS, 50 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 8, 100 * MS, 101 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 200 * MS, 250 * MS);
+	put(&t, NT_GPU_RECORD_COMMUNICATION, 9, 250 * MS, 260 * MS);
+	put(&t, NT_GPU_RECORD_COPY, 10, 250 * MS, 260 * MS);
+	send(&t, 300 * MS);
+	assert_int_equal(t.intervals, 1);
+	assert_int_equal(t.interval[0].pid, PID);
+	assert_int_equal(t.interval[0].kernels, 1);
+	assert_int_equal(t.interval[0].number, 1);
+	assert_int_equal(t.interval[0].entry_ns, 100 * MS);
+	assert_int_equal(t.interval[0].start_ns, 200 * MS);
+	assert_int_equal(t.interval[0].end_ns, 250 * MS);
+	assert_int_equal(t.interval[0].stream, 3);
+	assert_false(t.interval[0].communicates);
+	assert_int_equal(nt_gpu_records_open_ns(t.records), 50 * MS);
+	assert_int_equal(nt_gpu_records_stats(t.records)->records, 5);
+	nt_gpu_records_free(t.records);
+}
+
+static void a_kernel_may_come_before_its_call(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 200 * MS, 250 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 9, 250 * MS, 260 * MS);
+	send(&t, 300 * MS);
+	assert_int_equal(t.intervals, 0);
+	put(&t, NT_GPU_RECORD_LAUNCH, 9, 110 * MS, 111 * MS);
+	send(&t, 310 * MS);
+	assert_int_equal(t.intervals, 0); /* in order */
+	put(&t, NT_GPU_RECORD_LAUNCH, 8, 100 * MS, 101 * MS);
+	send(&t, 320 * MS);
+	assert_int_equal(t.intervals, 2);
+	assert_int_equal(t.interval[0].entry_ns, 100 * MS);
+	assert_int_equal(t.interval[1].entry_ns, 110 * MS);
+	nt_gpu_records_free(t.records);
+}
+
+static void a_kernel_without_its_call_is_lost(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 200 * MS, 250 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 9, 110 * MS, 111 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 9, 250 * MS, 260 * MS);
+	send(&t, 300 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 10, 1200 * MS, 1201 * MS);
+	send(&t, 1299 * MS);
+	assert_int_equal(t.intervals, 0);
+	put(&t, NT_GPU_RECORD_LAUNCH, 11, 1200 * MS, 1201 * MS);
+	send(&t, 1300 * MS);
+	assert_int_equal(t.intervals, 1);
+	assert_int_equal(t.interval[0].number, 2); /* the gap says so */
+	assert_int_equal(nt_gpu_records_stats(t.records)->unmatched, 1);
+	nt_gpu_records_free(t.records);
+}
+
+static void a_gap_in_the_records_is_one_in_the_intervals(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_LAUNCH, 8, 100 * MS, 101 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 200 * MS, 250 * MS);
+	send(&t, 300 * MS);
+	t.number += 7;
+	put(&t, NT_GPU_RECORD_LAUNCH, 9, 100 * MS, 101 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 9, 200 * MS, 250 * MS);
+	send(&t, 310 * MS);
+	assert_int_equal(t.interval[1].number, 3);
+	assert_int_equal(nt_gpu_records_stats(t.records)->lost, 7);
+	/* The count of the process begins anew. */
+	t.number = 0;
+	put(&t, NT_GPU_RECORD_LAUNCH, 10, 100 * MS, 101 * MS);
+	send(&t, 320 * MS);
+	assert_int_equal(nt_gpu_records_stats(t.records)->lost, 7);
+	nt_gpu_records_free(t.records);
+}
+
+static void nonsense_is_counted(void **state)
+{
+	static struct taken t;
+	int32_t result;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 250 * MS, 200 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 301 * MS, 400 * MS); /* in the future */
+	put(&t, NT_GPU_RECORD_KIND_END, 8, 100 * MS, 100 * MS);
+	put(&t, (enum nt_gpu_record_kind)0xffff, 8, 100 * MS, 100 * MS);
+	send(&t, 300 * MS);
+	assert_int_equal(nt_gpu_records_stats(t.records)->malformed, 4);
+	assert_int_equal(t.intervals, 0);
+	assert_false(nt_gpu_records_given_up(t.records, &result));
+	put(&t, NT_GPU_RECORD_GIVEN_UP, 0, 300 * MS, 300 * MS);
+	t.event.record[0].stream = 39;
+	send(&t, 400 * MS);
+	assert_true(nt_gpu_records_given_up(t.records, &result));
+	assert_int_equal(result, 39);
+	nt_gpu_records_free(t.records);
+}
+
+/* A hostile process: kernels that never have a call, and correlations of all values. */
+static void what_waits_has_a_cap(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	for (uint32_t i = 1; i <= 2 * NT_GPU_RECORDS_KERNELS; i++) {
+		put(&t, NT_GPU_RECORD_KERNEL, i * 2654435761U | 1, 200 * MS, 250 * MS);
+		if (t.event.records == NT_GPU_BATCH)
+			send(&t, 300 * MS);
+	}
+	assert_int_equal(t.intervals, 0);
+	assert_int_equal(nt_gpu_records_stats(t.records)->unmatched, NT_GPU_RECORDS_KERNELS);
+	/* A kernel of correlation 0 has no call, although the table's empty slots have that number. */
+	put(&t, NT_GPU_RECORD_KERNEL, 0, 200 * MS, 250 * MS);
+	send(&t, 2000 * MS);
+	assert_int_equal(t.intervals, 0);
+	nt_gpu_records_free(t.records);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_kernel_has_the_time_of_its_call),
+		cmocka_unit_test(a_kernel_may_come_before_its_call),
+		cmocka_unit_test(a_kernel_without_its_call_is_lost),
+		cmocka_unit_test(a_gap_in_the_records_is_one_in_the_intervals),
+		cmocka_unit_test(nonsense_is_counted),
+		cmocka_unit_test(what_waits_has_a_cap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
