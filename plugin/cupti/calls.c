@@ -15,16 +15,20 @@ static const uint32_t runtime_launches[] = {
 	NT_CUPTI_RUNTIME_GRAPH_LAUNCH_PTSZ,
 	NT_CUPTI_RUNTIME_LAUNCH_EX,
 	NT_CUPTI_RUNTIME_LAUNCH_EX_PTSZ,
+	NT_CUPTI_RUNTIME_LAUNCH_MULTI_DEVICE,
+	NT_CUPTI_RUNTIME_LAUNCH_COMPILED,
+	NT_CUPTI_RUNTIME_LAUNCH_COMPILED_PTSZ,
 };
 
 static const uint32_t driver_launches[] = {
+	NT_CUPTI_DRIVER_LAUNCH,
 	NT_CUPTI_DRIVER_LAUNCH_OLD,
 	NT_CUPTI_DRIVER_LAUNCH_GRID,
 	NT_CUPTI_DRIVER_LAUNCH_GRID_ASYNC,
-	NT_CUPTI_DRIVER_LAUNCH,
 	NT_CUPTI_DRIVER_LAUNCH_PTSZ,
 	NT_CUPTI_DRIVER_LAUNCH_COOPERATIVE,
 	NT_CUPTI_DRIVER_LAUNCH_COOPERATIVE_PTSZ,
+	NT_CUPTI_DRIVER_LAUNCH_MULTI_DEVICE,
 	NT_CUPTI_DRIVER_GRAPH_LAUNCH,
 	NT_CUPTI_DRIVER_GRAPH_LAUNCH_PTSZ,
 	NT_CUPTI_DRIVER_LAUNCH_EX,
@@ -73,17 +77,14 @@ int nt_cupti_calls_load(struct nt_cupti_calls *ret_calls)
 	return 0;
 }
 
+/* The result of the first call of the list. Releases refuse calls that they do not know. */
 static int set(int (*one)(uint32_t, uint8_t), const uint32_t *call, size_t calls, int on)
 {
-	int result = NT_CUPTI_SUCCESS;
+	const int r = one(call[0], (uint8_t)on);
 
-	for (size_t i = 0; i < calls; i++) {
-		int r = one(call[i], (uint8_t)on);
-
-		if (r != NT_CUPTI_SUCCESS)
-			result = r;
-	}
-	return result;
+	for (size_t i = 1; i < calls && r == NT_CUPTI_SUCCESS; i++)
+		(void)one(call[i], (uint8_t)on);
+	return r;
 }
 
 int nt_cupti_calls_launches(const struct nt_cupti_calls *calls, int on)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Fetches the real libraries of wheels.txt once, checks their hashes and unpacks their shared objects,
-# and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
+# and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
+# Of CUPTI's libraries libcupti alone. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -14,7 +15,8 @@ while read -r requirement hash; do
   case $requirement in '' | '#'*) continue ;; esac
   name=${requirement%%==*} version=${requirement##*==}
   to=$cache/$name-$version
-  [ ! -d "$to" ] || continue
+  case $name in nvidia-cuda-*) whole=$to/include ;; *) whole=$to ;; esac
+  [ ! -d "$whole" ] || continue
   work=$cache/.$name-$version.$$
   trap 'rm -rf "$work"' EXIT
   mkdir -p "$work/lib"
@@ -24,13 +26,25 @@ while read -r requirement hash; do
     --require-hashes --dest "$work" --requirement "$work/requirements" >&2
   python3 - "$work"/*.whl "$work/lib" <<'PY'
 import os, sys, zipfile
+has_headers = "_cuda_" in os.path.basename(sys.argv[1])
+of_cupti = "_cuda_cupti" in os.path.basename(sys.argv[1])
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     for name in wheel.namelist():
         base = os.path.basename(name)
-        if (".so" in base and "/lib/" in name) or base == "nvml.h":
-            with open(os.path.join(sys.argv[2], base), "wb") as out:
+        to = None
+        if ".so" in base and "/lib/" in name:
+            to = base if base.startswith("libcupti.") or not of_cupti else None
+        elif base == "nvml.h":
+            to = base
+        elif has_headers and "/include/" in name and base.endswith(".h"):
+            to = os.path.join("include", name.split("/include/", 1)[1])
+        if to:
+            path = os.path.join(sys.argv[2], to)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as out:
                 out.write(wheel.read(name))
 PY
+  rm -rf "$to"
   mv "$work/lib" "$to"
   rm -rf "$work"
 done <"$here/wheels.txt"

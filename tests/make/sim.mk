@@ -12,9 +12,10 @@ sim_mpi_libs = $(shell $(MPICC) --showme:link 2>/dev/null)
 # The exported functions of each library, and their implementation.
 sim_objects = $(addprefix $(SIM)/obj/lib/,$(1:%=%.o))
 sim_driver := $(call sim_objects,driver driver_event driver_launch driver_memory driver_stream)
-sim_device := $(call sim_objects,event graph memory model operation stream thread)
+sim_device := $(call sim_objects,activity event graph injection memory model operation stream thread)
 sim_nccl := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/nccl/*.c)))
-sim_ranks := $(call sim_objects,communicator reduce transfer)
+sim_ranks := $(call sim_objects,communicator reduce transfer transfer_name)
+sim_cupti := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/cupti/*.c)))
 sim_runtime_calls := $(call sim_objects,$(addprefix runtime/,compiled launch memory stream))
 sim_runtime := $(call sim_objects,runtime/runtime-12 runtime/runtime-13) $(sim_runtime_calls)
 
@@ -26,8 +27,8 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 	-Wl,-rpath,'$$ORIGIN'
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
-	libnvidia-ml.so.1)
-sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest idle)
+	libcupti.so.12 libnvidia-ml.so.1)
+sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti idle)
 
 .PHONY: sim
 sim: $(sim_libs) $(sim_programs) ## build the simulated jobs and the stand-in libraries
@@ -76,6 +77,13 @@ $(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/libnccl.map
 		$$(nm --defined-only $(sim_nccl) | awk '$$2 == "T" && $$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
+# As the real library does, it opens libcuda by itself.
+$(SIM)/lib/libcupti.so.12: $(sim_cupti) tests/sim/lib/cupti/libcupti.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcupti.so.12 \
+		-Wl,--version-script,tests/sim/lib/cupti/libcupti.map -o $@ $(filter %.o,$^) -lpthread -ldl
+
 $(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o) $(SIM)/lib/libcudart.so.13
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
@@ -95,6 +103,16 @@ $(SIM)/launch: $(addprefix $(SIM)/obj/,launch.o job.o) $(addprefix $(SIM)/lib/,l
 	$(Q)$(sim_link)
 
 $(SIM)/selftest: $(addprefix $(SIM)/obj/,selftest.o job.o) $(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
+	$(call say,LINK,$@)
+	$(Q)$(sim_link)
+
+# A test names this one in CUDA_INJECTION64_PATH.
+$(SIM)/lib/libsim-injected.so: $(call sim_objects,injected) $(SIM)/lib/libcuda.so.1
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^
+
+$(SIM)/selftest_cupti: $(addprefix $(SIM)/obj/,selftest_cupti.o cupti_client.o job.o) \
+		$(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.13 libnccl.so.2 libcupti.so.12) | $(SIM)/lib/libsim-injected.so
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
 

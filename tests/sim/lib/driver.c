@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "tests/sim/lib/activity.h"
+#include "tests/sim/lib/injection.h"
+
 static struct sim_context contexts[SIM_DEVICES];
 static __thread struct sim_context *current;
 static bool has_context;
@@ -35,6 +38,8 @@ CUresult cuInit(unsigned int flags)
 {
 	for (int i = 0; i < SIM_DEVICES; i++)
 		contexts[i].device = i;
+	if (!flags)
+		sim_injection_load();
 	return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -194,9 +199,12 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuCtxSynchronize(void)
 {
+	struct sim_api api;
+
+	sim_api_begin(&api, SIM_DRIVER_CTX_SYNCHRONIZE);
 	sim_model_lock();
 	sim_device_wait_all(sim_driver_device());
-	return sim_driver_leave(CUDA_SUCCESS);
+	return sim_api_end(&api, sim_driver_leave(CUDA_SUCCESS));
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)

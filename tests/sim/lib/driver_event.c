@@ -2,6 +2,7 @@
 /* The driver's calls on events. */
 #include <stdlib.h>
 
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/driver.h"
 
 CUresult cuEventCreate(CUevent *ret, unsigned int flags)
@@ -47,9 +48,12 @@ CUresult cuEventQuery(CUevent event)
 
 CUresult cuEventSynchronize(CUevent event)
 {
+	struct sim_api api;
+
+	sim_api_begin(&api, SIM_DRIVER_EVENT_SYNCHRONIZE);
 	sim_model_lock();
 	sim_event_wait(event);
-	return sim_driver_leave(CUDA_SUCCESS);
+	return sim_api_end(&api, sim_driver_leave(CUDA_SUCCESS));
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)

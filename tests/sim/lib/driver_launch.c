@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The driver's calls on kernels, the modules that hold them, and graphs of them. */
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/driver.h"
 
-static const struct sim_function short_function = {.magic = SIM_FUNCTION_MAGIC,
-						   .kind = SIM_FUNCTION_SHORT};
+static const struct sim_function short_function = {
+	.magic = SIM_FUNCTION_MAGIC, .kind = SIM_FUNCTION_SHORT, .name = "sim_short_kernel()"};
 
-static CUresult launch(CUfunction function, CUstream stream, void **params)
+static CUresult launch(enum sim_driver_call cbid, CUfunction function, CUstream stream,
+		       void **params)
 {
-	struct sim_op op = {.kind = SIM_OP_KERNEL, .kernel_ns = 2000};
+	struct sim_op op = {.kind = SIM_OP_KERNEL, .kernel.ns = 2000};
 	struct sim_stream *on;
+	struct sim_api api;
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (function->magic != SIM_FUNCTION_MAGIC)
 		function = (CUfunction)(uintptr_t)&short_function;
+	op.kernel.name = function->name ? function->name : "sim_timed_kernel(unsigned long)";
 	if (function->kind == SIM_FUNCTION_TIMED && params) {
-		op.kernel_ns = *(const uint64_t *)params[0];
+		op.kernel.ns = *(const uint64_t *)params[0];
 	} else if (function->kind == SIM_FUNCTION_MODEL && params) {
 		op.kind = SIM_OP_MODEL;
 		op.model.model = function->model;
 		op.model.state = params[0];
 	}
+	sim_api_begin(&api, cbid);
 	on = sim_driver_enter(stream);
-	return sim_driver_leave(sim_stream_put(on, &op));
+	return sim_api_end(&api, sim_driver_leave(sim_stream_put(on, &op)));
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -34,14 +39,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 	(void)shared_bytes;
 	if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch(function, stream, params);
+	return launch(SIM_DRIVER_LAUNCH_KERNEL, function, stream, params);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
 			  void **extra)
 {
 	(void)extra;
-	return launch(function, config->stream, params);
+	return launch(SIM_DRIVER_LAUNCH_KERNEL_EX, function, config->stream, params);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -52,7 +57,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 	(void)shared_bytes;
 	if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch(function, stream, params);
+	return launch(SIM_DRIVER_LAUNCH_COOPERATIVE_KERNEL, function, stream, params);
 }
 
 /* A module holds any function that is asked for: it does nothing. */
@@ -111,9 +116,12 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned l
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct sim_stream *on = sim_driver_enter(stream);
+	struct sim_stream *on;
+	struct sim_api api;
 
-	return sim_driver_leave(sim_graph_launch(exec, on));
+	sim_api_begin(&api, SIM_DRIVER_GRAPH_LAUNCH);
+	on = sim_driver_enter(stream);
+	return sim_api_end(&api, sim_driver_leave(sim_graph_launch(exec, on)));
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)

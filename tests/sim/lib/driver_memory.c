@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/driver.h"
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -131,25 +132,30 @@ static bool on_device(enum sim_memory kind)
 }
 
 /* What the real calls do with pageable memory: read it before they return, or wait until written. */
-static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, bool wait)
+static CUresult copy(enum sim_driver_call cbid, void *to, const void *from, size_t bytes,
+		     CUstream stream, bool wait)
 {
 	struct sim_op op = {.kind = SIM_OP_COPY, .copy = {.to = to, .from = from, .bytes = bytes}};
-	struct sim_stream *on;
 	enum sim_memory source, target;
+	struct sim_stream *on;
+	struct sim_api api;
 	CUresult r;
 
 	if (bytes == 0)
 		return CUDA_SUCCESS;
 	if (!to || !from)
 		return CUDA_ERROR_INVALID_VALUE;
+	sim_api_begin(&api, cbid);
 	on = sim_driver_enter(stream);
 	source = sim_memory_find(from, NULL, NULL, NULL);
 	target = sim_memory_find(to, NULL, NULL, NULL);
+	op.copy.source = source;
+	op.copy.target = target;
 	op.copy.across = !on_device(source) || !on_device(target);
 	if (source == SIM_MEMORY_NONE && !wait && !on->capture && on->head) {
 		op.copy.staged = malloc(bytes);
 		if (!op.copy.staged)
-			return sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY);
+			return sim_api_end(&api, sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY));
 		memcpy(op.copy.staged, from, bytes);
 	}
 	r = sim_stream_put(on, &op);
@@ -157,78 +163,82 @@ static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, 
 		free(op.copy.staged);
 	else if ((wait || target == SIM_MEMORY_NONE) && !on->capture)
 		sim_stream_wait(on);
-	return sim_driver_leave(r);
+	return sim_api_end(&api, sim_driver_leave(r));
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-	return copy((void *)to, (const void *)from, bytes, NULL, true);
+	return copy(SIM_DRIVER_MEMCPY, (void *)to, (const void *)from, bytes, NULL, true);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	return copy((void *)to, (const void *)from, bytes, stream, false);
+	return copy(SIM_DRIVER_MEMCPY_ASYNC, (void *)to, (const void *)from, bytes, stream, false);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-	return copy((void *)to, from, bytes, NULL, true);
+	return copy(SIM_DRIVER_MEMCPY_HTOD, (void *)to, from, bytes, NULL, true);
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-	return copy(to, (const void *)from, bytes, NULL, true);
+	return copy(SIM_DRIVER_MEMCPY_DTOH, to, (const void *)from, bytes, NULL, true);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-	return copy((void *)to, (const void *)from, bytes, NULL, false);
+	return copy(SIM_DRIVER_MEMCPY_DTOD, (void *)to, (const void *)from, bytes, NULL, false);
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-	return copy((void *)to, from, bytes, stream, false);
+	return copy(SIM_DRIVER_MEMCPY_HTOD_ASYNC, (void *)to, from, bytes, stream, false);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	return copy(to, (const void *)from, bytes, stream, false);
+	return copy(SIM_DRIVER_MEMCPY_DTOH_ASYNC, to, (const void *)from, bytes, stream, false);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	return copy((void *)to, (const void *)from, bytes, stream, false);
+	return copy(SIM_DRIVER_MEMCPY_DTOD_ASYNC, (void *)to, (const void *)from, bytes, stream,
+		    false);
 }
 
-static CUresult set(CUdeviceptr to, uint32_t value, unsigned int width, size_t count,
-		    CUstream stream)
+static CUresult set(enum sim_driver_call cbid, CUdeviceptr to, uint32_t value, unsigned int width,
+		    size_t count, CUstream stream)
 {
 	struct sim_op op = {
 		.kind = SIM_OP_SET,
 		.set = {.to = (void *)to, .value = value, .width = width, .count = count}};
-	struct sim_stream *on = sim_driver_enter(stream);
+	struct sim_stream *on;
+	struct sim_api api;
 
-	return sim_driver_leave(sim_stream_put(on, &op));
+	sim_api_begin(&api, cbid);
+	on = sim_driver_enter(stream);
+	return sim_api_end(&api, sim_driver_leave(sim_stream_put(on, &op)));
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 {
-	return set(to, value, 1, count, NULL);
+	return set(SIM_DRIVER_MEMSET_D8, to, value, 1, count, NULL);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
-	return set(to, value, 1, count, stream);
+	return set(SIM_DRIVER_MEMSET_D8_ASYNC, to, value, 1, count, stream);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 {
-	return set(to, value, 4, count, NULL);
+	return set(SIM_DRIVER_MEMSET_D32, to, value, 4, count, NULL);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
 {
-	return set(to, value, 4, count, stream);
+	return set(SIM_DRIVER_MEMSET_D32_ASYNC, to, value, 4, count, stream);
 }
 
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer)

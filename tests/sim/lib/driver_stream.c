@@ -2,6 +2,7 @@
 /* The driver's calls on streams, host functions and captures. */
 #include <stdlib.h>
 
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/driver.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned int flags, int priority)
@@ -37,18 +38,21 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	struct sim_stream *on = sim_driver_enter(stream);
 	struct sim_op nothing = {.kind = SIM_OP_NOTHING};
 	CUresult r = CUDA_SUCCESS;
+	struct sim_stream *on;
+	struct sim_api api;
 
+	sim_api_begin(&api, SIM_DRIVER_STREAM_SYNCHRONIZE);
+	on = sim_driver_enter(stream);
 	if (on->capture)
-		return sim_driver_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+		return sim_api_end(&api, sim_driver_leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
 	/* The default stream ends after the blocking streams: what is put on it waits for them. */
 	if (!stream || stream == CU_STREAM_LEGACY)
 		r = sim_stream_put(on, &nothing);
 	if (r == CUDA_SUCCESS)
 		sim_stream_wait(on);
-	return sim_driver_leave(r);
+	return sim_api_end(&api, sim_driver_leave(r));
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -115,9 +119,12 @@ static void call_back(void *data)
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 {
 	struct sim_op op = {.kind = SIM_OP_HOST, .host = {.fn = fn, .data = data}};
-	struct sim_stream *on = sim_driver_enter(stream);
+	struct sim_stream *on;
+	struct sim_api api;
 
-	return sim_driver_leave(sim_stream_put(on, &op));
+	sim_api_begin(&api, SIM_DRIVER_LAUNCH_HOST_FUNC);
+	on = sim_driver_enter(stream);
+	return sim_api_end(&api, sim_driver_leave(sim_stream_put(on, &op)));
 }
 
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *data, unsigned int flags)

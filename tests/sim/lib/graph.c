@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/operation.h"
+
+static uint32_t exec_ids;
 
 static void graph_clear(struct sim_graph *graph)
 {
@@ -40,6 +43,7 @@ bool sim_run_moves(struct sim_run *run, uint64_t start_ns, uint64_t *ret_end_ns)
 		if (run->end_ns[i] == 0 && !waits &&
 		    sim_op_moves(&node->op, node_start_ns, &node_end_ns)) {
 			run->end_ns[i] = node_end_ns;
+			sim_activity_report(run->stream, &node->op, node_start_ns, node_end_ns);
 			run->left--;
 		}
 		end_ns = sim_later(end_ns, run->end_ns[i]);
@@ -129,13 +133,14 @@ CUresult sim_graph_instantiate(const struct sim_graph *graph, CUgraphExec *ret)
 		free(exec);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	exec->id = ++exec_ids;
 	*ret = exec;
 	return CUDA_SUCCESS;
 }
 
 CUresult sim_graph_launch(const struct sim_graph_exec *exec, struct sim_stream *stream)
 {
-	struct sim_op op = {.kind = SIM_OP_GRAPH};
+	struct sim_op op = {.kind = SIM_OP_GRAPH, .graph = exec->id};
 	CUresult r;
 
 	op.run = calloc(1, sizeof(*op.run));
@@ -146,11 +151,15 @@ CUresult sim_graph_launch(const struct sim_graph_exec *exec, struct sim_stream *
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	op.run->left = op.run->graph.nodes;
+	op.run->stream = stream;
 	for (size_t i = 0; i < op.run->graph.nodes; i++) {
 		struct sim_op *node = &op.run->graph.node[i].op;
 
 		if (node->kind == SIM_OP_MODEL)
 			node->model.model->launched(node->model.state);
+		node->correlation = sim_activity_correlation();
+		node->graph = exec->id;
+		node->node = (uint32_t)i + 1;
 	}
 	r = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : sim_stream_put(stream, &op);
 	if (r != CUDA_SUCCESS)
@@ -164,6 +173,11 @@ void sim_graph_free(struct sim_graph *graph)
 		return;
 	graph_clear(graph);
 	free(graph);
+}
+
+uint32_t cuSimGraphExecId(const void *exec)
+{
+	return ((const struct sim_graph_exec *)exec)->id;
 }
 
 void sim_graph_exec_free(struct sim_graph_exec *exec)

@@ -18,11 +18,13 @@ struct sim_graph {
 
 struct sim_graph_exec {
 	struct sim_graph graph;
+	uint32_t id; /* from 1 */
 };
 
 /* One launch of a graph. */
 struct sim_run {
 	struct sim_graph graph; /* copies of the nodes, with states of their own */
+	const struct sim_stream *stream; /* borrowed: it lives until the run has ended */
 	uint64_t *end_ns; /* by node; 0: not known yet */
 	size_t left;
 };

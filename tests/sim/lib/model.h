@@ -49,17 +49,31 @@ enum sim_host_state {
 	SIM_HOST_DONE,
 };
 
+/* Where memory lies. */
+enum sim_memory {
+	SIM_MEMORY_NONE, /* pageable memory of the host */
+	SIM_MEMORY_DEVICE,
+	SIM_MEMORY_HOST, /* pinned */
+	SIM_MEMORY_MANAGED,
+};
+
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
+	/* For an observer: the call that put it, and the graph and node that it ran in. */
+	uint32_t correlation, graph, node;
 	uint64_t at_ns; /* put on the stream */
 	union {
-		uint64_t kernel_ns;
+		struct {
+			uint64_t ns;
+			const char *name;
+		} kernel;
 		struct {
 			void *to;
 			const void *from;
 			size_t bytes;
 			void *staged; /* owned: a pageable source may change after the call */
+			enum sim_memory source : 4, target : 4;
 			bool across; /* between host and device */
 		} copy;
 		struct {
@@ -150,14 +164,7 @@ void sim_graph_exec_free(struct sim_graph_exec *exec);
 /* Moves all streams as far as they go. */
 void sim_model_progress(void);
 
-/* Allocations: where a pointer lies. */
-enum sim_memory {
-	SIM_MEMORY_NONE, /* pageable memory of the host */
-	SIM_MEMORY_DEVICE,
-	SIM_MEMORY_HOST, /* pinned */
-	SIM_MEMORY_MANAGED,
-};
-
+/* Allocations. */
 void *sim_memory_alloc(size_t bytes, enum sim_memory kind, int device);
 bool sim_memory_register(void *pointer, size_t bytes, int device);
 /* Releases what was allocated, or forgets what was registered. */

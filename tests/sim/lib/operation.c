@@ -66,7 +66,7 @@ bool sim_op_moves(struct sim_op *op, uint64_t start_ns, uint64_t *ret_end_ns)
 {
 	switch (op->kind) {
 	case SIM_OP_KERNEL:
-		*ret_end_ns = start_ns + op->kernel_ns;
+		*ret_end_ns = start_ns + op->kernel.ns;
 		return true;
 	case SIM_OP_COPY:
 		memmove(op->copy.to, op->copy.staged ? op->copy.staged : op->copy.from,

@@ -28,12 +28,15 @@ struct sim_model {
 	bool (*progress)(void *state, uint64_t start_ns, uint64_t *ret_end_ns);
 	void *(*copy)(const void *state); /* for a launch of a captured graph */
 	void (*release)(void *state);
+	/* Of the kernel that it is to an observer; valid for ever. */
+	const char *(*name)(const void *state);
 };
 
 struct sim_function {
 	uint64_t magic;
 	uint64_t kind;
 	const struct sim_model *model;
+	const char *name; /* to an observer; NULL: one of the stand-in's own */
 };
 
 /*
@@ -48,6 +51,60 @@ void cuSimLock(void);
 void cuSimUnlock(void);
 /* Monotonic time. */
 uint64_t cuSimNow(void);
+
+/* ---- for libcupti: what is reported about calls and operations ---- */
+
+struct sim_api_call {
+	bool is_driver; /* else of the runtime */
+	uint32_t cbid; /* call_id.h */
+	uint32_t correlation; /* numbered from 1 in this process, while somebody observes */
+	int result;
+	uint64_t begin_ns, end_ns; /* monotonic */
+};
+
+enum sim_activity_kind {
+	SIM_ACTIVITY_KERNEL,
+	SIM_ACTIVITY_COPY,
+	SIM_ACTIVITY_SET,
+	SIM_ACTIVITY_GRAPH, /* a launch of a graph, after its nodes */
+};
+
+/* As CUPTI numbers them. */
+enum sim_place {
+	SIM_PLACE_PAGEABLE = 1,
+	SIM_PLACE_PINNED = 2,
+	SIM_PLACE_DEVICE = 3,
+	SIM_PLACE_MANAGED = 5,
+};
+
+struct sim_activity {
+	enum sim_activity_kind kind;
+	uint32_t device, stream; /* the number of cuStreamGetId() */
+	uint32_t correlation; /* of the call that launched it; 0: nobody observed that */
+	uint32_t graph; /* of the executable graph; 0: launched by itself */
+	uint64_t node; /* of the graph; 0: none */
+	uint64_t start_ns, end_ns; /* monotonic; the end may lie ahead */
+	const char *name; /* of a kernel; valid for ever */
+	uint64_t bytes; /* of a copy or set */
+	enum sim_place from, to; /* of a copy */
+	uint32_t value; /* of a set */
+};
+
+struct sim_observer {
+	/* On the thread of the call, without the device's lock. */
+	void (*called)(const struct sim_api_call *call);
+	/* As soon as the end is known, in the order of each stream. Under the device's lock. */
+	void (*operated)(const struct sim_activity *activity);
+};
+
+/* NULL: none. What is set is valid for ever. */
+extern const struct sim_observer *cuSimObserver;
+void cuSimObserve(const struct sim_observer *observer);
+/* By the runtime: the next call of this thread is its call `cbid`, and none of the driver. */
+void cuSimRuntimeCall(uint32_t cbid);
+/* Operations on all streams whose end is not known yet. */
+uint64_t cuSimUnfinished(void);
+uint32_t cuSimGraphExecId(const void *exec);
 
 /* Exported by libnccl: transfers that touch this process's ranks take `factor` times as long. */
 void ncclSimSlowNic(double factor);

@@ -2,6 +2,7 @@
 /* Streams: queues of operations, and how they wait for each other. */
 #include <stdlib.h>
 
+#include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/graph.h"
 #include "tests/sim/lib/operation.h"
 #include "tests/sim/lib/thread.h"
@@ -61,10 +62,11 @@ static bool stream_moves(struct sim_stream *stream)
 
 	while (stream->head) {
 		struct sim_op *op = stream->head;
-		uint64_t end_ns = 0;
+		uint64_t start_ns = sim_later(stream->cursor_ns, op->at_ns), end_ns = 0;
 
-		if (!sim_op_moves(op, sim_later(stream->cursor_ns, op->at_ns), &end_ns))
+		if (!sim_op_moves(op, start_ns, &end_ns))
 			break;
+		sim_activity_report(stream, op, start_ns, end_ns);
 		stream->cursor_ns = end_ns;
 		stream->done++;
 		stream->head = op->next;
@@ -104,7 +106,10 @@ static CUresult put(struct sim_stream *stream, const struct sim_op *op)
 
 	/* The most common case costs no memory: the end is known at once. */
 	if (op->kind == SIM_OP_KERNEL && !stream->head) {
-		stream->cursor_ns = sim_later(stream->cursor_ns, op->at_ns) + op->kernel_ns;
+		uint64_t start_ns = sim_later(stream->cursor_ns, op->at_ns);
+
+		stream->cursor_ns = start_ns + op->kernel.ns;
+		sim_activity_report(stream, op, start_ns, stream->cursor_ns);
 		stream->put++;
 		stream->done++;
 		return CUDA_SUCCESS;
@@ -172,6 +177,8 @@ CUresult sim_stream_put(struct sim_stream *stream, const struct sim_op *op)
 				     &stream->last_node);
 
 	timed.at_ns = sim_model_now();
+	if (sim_activity_observer())
+		timed.correlation = sim_activity_correlation();
 	r = order_by_default_stream(stream);
 	if (r == CUDA_SUCCESS)
 		r = put(stream, &timed);
@@ -198,6 +205,18 @@ void sim_stream_wait(struct sim_stream *stream)
 	sim_model_unlock();
 	sim_model_sleep_until(end_ns);
 	sim_model_lock();
+}
+
+/* Of a graph's nodes the launch alone counts. */
+uint64_t cuSimUnfinished(void)
+{
+	uint64_t count = 0;
+
+	sim_model_lock();
+	for (const struct sim_stream *stream = streams; stream; stream = stream->next)
+		count += stream->put - stream->done;
+	sim_model_unlock();
+	return count;
 }
 
 static struct sim_stream *find_busy(int device)

@@ -431,4 +431,5 @@ const struct sim_model sim_transfer_model = {
 	.progress = progress,
 	.copy = copy,
 	.release = release,
+	.name = sim_transfer_name,
 };

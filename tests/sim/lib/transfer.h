@@ -49,6 +49,9 @@ struct sim_batch {
 
 extern const struct sim_model sim_transfer_model;
 
+/* The kernel of a batch. Under the device's lock; valid for ever. */
+const char *sim_transfer_name(const void *state);
+
 /* A reference to the communicator goes along. NULL: no memory. */
 struct sim_batch *sim_batch_new(struct sim_comm *comm, const struct sim_call *call, size_t calls);
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/sim/lib/cuda.h"
+#include "tests/sim/lib/runtime/runtime.h"
 
 struct configuration {
 	dim3 grid, block;
@@ -93,6 +93,11 @@ cudaError_t __cudaGetKernel(cudaKernel_t *ret, const void *stub)
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 			       size_t shared_bytes, cudaStream_t stream)
 {
+	cudaError_t r = sim_enter();
+
+	if (r != cudaSuccess)
+		return r;
+	sim_driver.cuSimRuntimeCall(SIM_RUNTIME_COMPILED_LAUNCH_KERNEL);
 	return cudaLaunchKernel(kernel, grid, block, args, shared_bytes, stream);
 }
 

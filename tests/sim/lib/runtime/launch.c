@@ -15,8 +15,9 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 {
 	if (!function)
 		return sim_leave((CUresult)cudaErrorInvalidDeviceFunction);
-	return CALL(cuLaunchKernel, handle_of(function), grid.x, grid.y, grid.z, block.x, block.y,
-		    block.z, (unsigned int)shared_bytes, stream, args, NULL);
+	return CALL_AS(SIM_RUNTIME_LAUNCH_KERNEL, cuLaunchKernel, handle_of(function), grid.x,
+		       grid.y, grid.z, block.x, block.y, block.z, (unsigned int)shared_bytes,
+		       stream, args, NULL);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
@@ -32,7 +33,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 
 	if (!function)
 		return sim_leave((CUresult)cudaErrorInvalidDeviceFunction);
-	return CALL(cuLaunchKernelEx, &driver_config, handle_of(function), args, NULL);
+	return CALL_AS(SIM_RUNTIME_LAUNCH_KERNEL_EX, cuLaunchKernelEx, &driver_config,
+		       handle_of(function), args, NULL);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args,
@@ -40,13 +42,14 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
 {
 	if (!function)
 		return sim_leave((CUresult)cudaErrorInvalidDeviceFunction);
-	return CALL(cuLaunchCooperativeKernel, handle_of(function), grid.x, grid.y, grid.z, block.x,
-		    block.y, block.z, (unsigned int)shared_bytes, stream, args);
+	return CALL_AS(SIM_RUNTIME_LAUNCH_COOPERATIVE_KERNEL, cuLaunchCooperativeKernel,
+		       handle_of(function), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+		       (unsigned int)shared_bytes, stream, args);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, CUhostFn fn, void *data)
 {
-	return CALL(cuLaunchHostFunc, stream, fn, data);
+	return CALL_AS(SIM_RUNTIME_LAUNCH_HOST_FUNC, cuLaunchHostFunc, stream, fn, data);
 }
 
 cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value)
@@ -87,7 +90,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ret, cudaGraph_t grap
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-	return CALL(cuGraphLaunch, exec, stream);
+	return CALL_AS(SIM_RUNTIME_GRAPH_LAUNCH, cuGraphLaunch, exec, stream);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)

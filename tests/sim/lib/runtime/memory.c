@@ -70,13 +70,15 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
 {
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return CALL(cuMemcpyHtoD_v2, (CUdeviceptr)to, from, bytes);
+		return CALL_AS(SIM_RUNTIME_MEMCPY, cuMemcpyHtoD_v2, (CUdeviceptr)to, from, bytes);
 	case cudaMemcpyDeviceToHost:
-		return CALL(cuMemcpyDtoH_v2, to, (CUdeviceptr)from, bytes);
+		return CALL_AS(SIM_RUNTIME_MEMCPY, cuMemcpyDtoH_v2, to, (CUdeviceptr)from, bytes);
 	case cudaMemcpyDeviceToDevice:
-		return CALL(cuMemcpyDtoD_v2, (CUdeviceptr)to, (CUdeviceptr)from, bytes);
+		return CALL_AS(SIM_RUNTIME_MEMCPY, cuMemcpyDtoD_v2, (CUdeviceptr)to,
+			       (CUdeviceptr)from, bytes);
 	default:
-		return CALL(cuMemcpy, (CUdeviceptr)to, (CUdeviceptr)from, bytes);
+		return CALL_AS(SIM_RUNTIME_MEMCPY, cuMemcpy, (CUdeviceptr)to, (CUdeviceptr)from,
+			       bytes);
 	}
 }
 
@@ -84,14 +86,17 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, 
 {
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr)to, from, bytes, stream);
+		return CALL_AS(SIM_RUNTIME_MEMCPY_ASYNC, cuMemcpyHtoDAsync_v2, (CUdeviceptr)to,
+			       from, bytes, stream);
 	case cudaMemcpyDeviceToHost:
-		return CALL(cuMemcpyDtoHAsync_v2, to, (CUdeviceptr)from, bytes, stream);
+		return CALL_AS(SIM_RUNTIME_MEMCPY_ASYNC, cuMemcpyDtoHAsync_v2, to,
+			       (CUdeviceptr)from, bytes, stream);
 	case cudaMemcpyDeviceToDevice:
-		return CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr)to, (CUdeviceptr)from, bytes,
-			    stream);
+		return CALL_AS(SIM_RUNTIME_MEMCPY_ASYNC, cuMemcpyDtoDAsync_v2, (CUdeviceptr)to,
+			       (CUdeviceptr)from, bytes, stream);
 	default:
-		return CALL(cuMemcpyAsync, (CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
+		return CALL_AS(SIM_RUNTIME_MEMCPY_ASYNC, cuMemcpyAsync, (CUdeviceptr)to,
+			       (CUdeviceptr)from, bytes, stream);
 	}
 }
 
@@ -100,17 +105,20 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 {
 	(void)to_device;
 	(void)from_device;
-	return CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
+	return CALL_AS(SIM_RUNTIME_MEMCPY_PEER_ASYNC, cuMemcpyDtoDAsync_v2, (CUdeviceptr)to,
+		       (CUdeviceptr)from, bytes, stream);
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-	return CALL(cuMemsetD8_v2, (CUdeviceptr)to, (unsigned char)value, bytes);
+	return CALL_AS(SIM_RUNTIME_MEMSET, cuMemsetD8_v2, (CUdeviceptr)to, (unsigned char)value,
+		       bytes);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-	return CALL(cuMemsetD8Async, (CUdeviceptr)to, (unsigned char)value, bytes, stream);
+	return CALL_AS(SIM_RUNTIME_MEMSET_ASYNC, cuMemsetD8Async, (CUdeviceptr)to,
+		       (unsigned char)value, bytes, stream);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)

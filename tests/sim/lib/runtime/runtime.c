@@ -105,7 +105,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int of)
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-	return CALL(cuCtxSynchronize);
+	return CALL_AS(SIM_RUNTIME_DEVICE_SYNCHRONIZE, cuCtxSynchronize);
 }
 
 cudaError_t cudaDeviceReset(void)

@@ -3,7 +3,9 @@
 #ifndef NT_SIM_LIB_RUNTIME_H
 #define NT_SIM_LIB_RUNTIME_H
 
+#include "tests/sim/lib/call_id.h"
 #include "tests/sim/lib/cuda.h"
+#include "tests/sim/lib/standin.h"
 
 #define DRIVER(X)                                                                                  \
 	X(cuInit)                                                                                  \
@@ -72,7 +74,9 @@
 	X(cuGraphLaunch)                                                                           \
 	X(cuGraphExecDestroy)                                                                      \
 	X(cuGraphDestroy)                                                                          \
-	X(cuGraphGetNodes)
+	X(cuGraphGetNodes)                                                                         \
+	X(cuSimObserver)                                                                           \
+	X(cuSimRuntimeCall)
 
 #define MEMBER(name) __typeof__(name) *name;
 
@@ -92,6 +96,18 @@ cudaError_t sim_leave(CUresult r);
 	({                                                                                         \
 		cudaError_t entered_ = sim_enter();                                                \
 		entered_ == cudaSuccess ? sim_leave(sim_driver.function(__VA_ARGS__)) : entered_;  \
+	})
+
+/* The same, with the number that an observer sees. */
+#define CALL_AS(cbid, function, ...)                                                               \
+	({                                                                                         \
+		cudaError_t entered_ = sim_enter();                                                \
+		if (entered_ == cudaSuccess) {                                                     \
+			if (*sim_driver.cuSimObserver)                                             \
+				sim_driver.cuSimRuntimeCall(cbid);                                 \
+			entered_ = sim_leave(sim_driver.function(__VA_ARGS__));                    \
+		}                                                                                  \
+		entered_;                                                                          \
 	})
 
 #endif

@@ -24,7 +24,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-	return CALL(cuStreamSynchronize, stream);
+	return CALL_AS(SIM_RUNTIME_STREAM_SYNCHRONIZE, cuStreamSynchronize, stream);
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
@@ -115,7 +115,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-	return CALL(cuEventSynchronize, event);
+	return CALL_AS(SIM_RUNTIME_EVENT_SYNCHRONIZE, cuEventSynchronize, event);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
