@@ -21,10 +21,11 @@ static struct harness shared;
 static struct nt_rank_probe *rank_probe; /* the last one that the thread made */
 static int rank_probe_result;
 
-static inline void take_rank_probe(void *data, uint32_t pid, uint64_t start_ns, int result,
-				   struct nt_rank_probe *probe)
+static inline void take_rank_probe(void *data, int library, uint32_t pid, uint64_t start_ns,
+				   int result, struct nt_rank_probe *probe)
 {
 	(void)data;
+	assert_int_equal(library, NT_LIBRARY_PYTHON);
 	assert_int_equal(pid, getpid());
 	assert_int_equal(start_ns, START);
 	rank_probe = probe;

@@ -208,7 +208,12 @@ static void await_rank_probe(const struct harness *h, uint32_t pid)
 	nt_autoclose int fd = open(marks.path, O_RDONLY | O_CLOEXEC);
 	struct nt_rank_probe_sites sites;
 	const struct nt_attach_rank_probe_order order = {
-		.fd = fd, .pid = pid, .start_ns = START, .sites = &sites};
+		.fd = fd,
+		.library = NT_LIBRARY_PYTHON,
+		.pid = pid,
+		.start_ns = START,
+		.sites = &sites,
+	};
 
 	assert_int_equal(nt_rank_probe_find(fd, NT_LIBRARY_PYTHON, &sites), 0);
 	assert_int_equal(nt_attach_order_rank_probe(h->attach, &order), 0);

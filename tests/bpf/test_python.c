@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include "agent/discover/rank_file.h"
 #include "agent/host/root_path.h"
 #include "agent/probes/rank_probe.h"
 #include "tests/bpf/collections.h"
@@ -119,7 +120,8 @@ static struct nt_rank_probe *watch_python(const struct harness *h, pid_t pid)
 {
 	struct watch watch = {.h = h, .pid = pid};
 
-	assert_int_equal(nt_rank_file_find((uint32_t)pid, watch_file, &watch), 0);
+	assert_int_equal(nt_rank_file_find((uint32_t)pid, NT_LIBRARY_PYTHON, watch_file, &watch),
+			 0);
 	return watch.probe;
 }
 
@@ -232,7 +234,9 @@ static void a_program_without_python_has_no_interpreter(void **state)
 	assert_true(watch.pid > 0);
 	while (!is_program((uint32_t)watch.pid, "sleep") && kill(watch.pid, 0) == 0)
 		(void)sched_yield();
-	assert_int_equal(nt_rank_file_find((uint32_t)watch.pid, watch_file, &watch), -ENOENT);
+	assert_int_equal(
+		nt_rank_file_find((uint32_t)watch.pid, NT_LIBRARY_PYTHON, watch_file, &watch),
+		-ENOENT);
 	assert_null(watch.probe);
 	assert_int_equal(kill(watch.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(watch.pid, NULL, 0), watch.pid);

@@ -4,12 +4,16 @@
 # each run; the exit status is 0 only if all verdicts were right.
 #
 #   tests/e2e/runs.sh --job mpi|train --fault compute|loader|none [--runs N] [--ranks N]
-#                     [--seconds S] [--within S] [--json FILE] [-- JOB OPTION...]
+#                     [--seconds S] [--within S] [--json FILE] [--factor F] [--before S] [--gpu]
+#                     [-- JOB OPTION...]
+#
+# The fault comes --before seconds after the ranks are seen, plus up to four (6). --gpu: the stand-in CUPTI
+# reports the GPUs of the ranks.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
 
-job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' options=()
+job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' factor='' pause_before=6 options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --job) job=$2 ;;
@@ -19,6 +23,13 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=$2 ;;
     --within) within=$2 ;;
     --json) json=$2 ;;
+    --factor) factor=$2 ;;
+    --before) pause_before=$2 ;;
+    --gpu)
+      export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
+      shift
+      continue
+      ;;
     --)
       shift
       options=("$@")
@@ -58,13 +69,13 @@ healthy_run() {
 }
 
 faulty_run() {
-  local number=$1 rank factor line before took verdict
+  local number=$1 rank factor=$factor line before took verdict
   rank=$(draw "$ranks")
-  factor=$(awk -v n="$(draw 1001)" 'BEGIN { printf "%.2f", 1.3 + 1.7 * n / 1000 }')
+  [ -n "$factor" ] || factor=$(awk -v n="$(draw 1001)" 'BEGIN { printf "%.2f", 1.3 + 1.7 * n / 1000 }')
   line="compute $rank $factor"
   [ "$fault" = compute ] || line="loader $rank $(awk -v n="$(draw 51)" 'BEGIN { print 30 + n }')"
   # The fault starts at a random point of a window.
-  sleep "$((6 + SRANDOM % 4)).$((SRANDOM % 10))"
+  sleep "$((pause_before + SRANDOM % 4)).$((SRANDOM % 10))"
   nothing_open || fail "run $number: an incident before the fault: $(incidents)"
   before=$(now_ms)
   fault "$line"

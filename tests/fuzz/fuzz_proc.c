@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/discover/probed_ranks.h"
+#include "agent/discover/rank_file.h"
 #include "agent/elf/elf_note.h"
 #include "agent/host/host.h"
 #include "agent/host/nic.h"
@@ -56,6 +56,7 @@ static void read_names(const char *text, size_t len)
 
 	assert(name);
 	(void)nt_rank_file_is_interpreter(name);
+	(void)nt_rank_file_is_gpu_library(name);
 	(void)nt_proc_cut_deleted(name);
 	assert(strlen(name) <= len);
 }

@@ -21,6 +21,12 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/gpu_mark: bench/gpu_mark.c $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c)) $(call archives,agent proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
+
 $(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -58,11 +64,15 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-governor bench-verdict bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-governor bench-gpu-mark bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
+bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20)
+	$(Q)bench/gpu.sh $(N)
 bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
 	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
+bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/empty.bpf.o ## cost per reported GPU record, with and without agent
+	$(Q)$(BENCH)/gpu_mark $(BENCH)/empty.bpf.o $(ROUNDS)
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
 	$(Q)bench/overhead.sh $(PAIRS)
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)

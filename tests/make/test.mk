@@ -142,7 +142,7 @@ e2e_part = $(or $(if $(filter real,$(PART)),$(e2e_real)),$(if $(filter busy,$(PA
 	$(call part,$(e2e_short),$(e2e_scripts)))
 
 .PHONY: check-e2e
-check-e2e: all sim $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
+check-e2e: all sim plugin $(check_e2e_needs) ## a real job, agent, bus, aggregator, verdict (root)
 	$(Q)NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 $(if $(filter short beside,$(PART)),NT_APART=1 NT_JOBS=2) \
 		tests/run.sh $(e2e_part)
 

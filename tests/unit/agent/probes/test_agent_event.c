@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/probes/event.h"
@@ -90,6 +91,32 @@ static void a_record_that_is_not_as_long_as_it_says_is_refused(void **state)
 	assert_int_equal(read_record(sizeof(record.call), &call, &id), -EBADMSG);
 }
 
+static void a_batch_has_as_many_records_as_it_says(void **state)
+{
+	static struct nt_event_gpu sent, got;
+
+	(void)state;
+	for (uint32_t records = 0; records <= NT_GPU_BATCH + 1; records++) {
+		for (size_t room = 0; room <= NT_GPU_BATCH; room += 8) {
+			const size_t size = NT_GPU_BYTES(room);
+			const bool fits = records >= 1 && records <= room;
+
+			memset(&sent, 0x5a, sizeof(sent));
+			sent.h.type = NT_EVENT_GPU;
+			sent.h.size = (uint16_t)size;
+			sent.records = records;
+			assert_int_equal(nt_event_read_gpu(&sent, size, &got), fits ? 0 : -EBADMSG);
+			if (fits)
+				assert_memory_equal(&got, &sent, NT_GPU_BYTES(records));
+			assert_int_equal(nt_event_read_gpu(&sent, size - 1, &got), -EBADMSG);
+		}
+	}
+	assert_int_equal(nt_event_read_gpu(&sent, sizeof(sent) + 8, &got), -EBADMSG);
+	sent.h.type = NT_EVENT_CALL;
+	sent.records = 1;
+	assert_int_equal(nt_event_read_gpu(&sent, sizeof(sent), &got), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +124,7 @@ int main(void)
 		cmocka_unit_test(an_init_carries_all_words_and_the_id),
 		cmocka_unit_test(every_other_size_or_type_is_refused_and_nothing_is_written),
 		cmocka_unit_test(a_record_that_is_not_as_long_as_it_says_is_refused),
+		cmocka_unit_test(a_batch_has_as_many_records_as_it_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

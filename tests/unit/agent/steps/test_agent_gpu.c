@@ -337,6 +337,57 @@ static void after_a_reset_the_first_step_is_not_known(void **state)
 	assert_int_equal(step.gpu_ns, 10 * MS);
 }
 
+/* Nothing of a step that was not measured from its begin on will ever come. */
+static void a_step_outside_of_the_measurement_is_not_waited_for(void **state)
+{
+	nt_auto(nt_gpu) struct nt_gpu *gpu = fresh();
+	struct nt_accounting_step step = step_of(1000 * MS, 1100 * MS);
+
+	(void)state;
+	nt_gpu_open(gpu, 1050 * MS);
+	add(gpu, 1, 1060 * MS, 1060 * MS, 1070 * MS);
+	nt_gpu_step(gpu, &step);
+	assert_true(nt_gpu_next(gpu, 1100 * MS, &step));
+	assert_false(step.has_gpu);
+	step = step_of(1100 * MS, 1200 * MS);
+	add(gpu, 1, 1110 * MS, 1110 * MS, 1150 * MS);
+	nt_gpu_step(gpu, &step);
+	assert_false(nt_gpu_next(gpu, 1200 * MS, &step));
+	add(gpu, 1, 1210 * MS, 1210 * MS, 1250 * MS);
+	assert_true(nt_gpu_next(gpu, 1250 * MS, &step));
+	assert_true(step.has_gpu);
+	assert_int_equal(step.gpu_ns, 40 * MS);
+
+	/* The next has ended, and its last kernels may be missing. */
+	step = step_of(1200 * MS, 1300 * MS);
+	nt_gpu_step(gpu, &step);
+	assert_false(nt_gpu_next(gpu, 1300 * MS, &step));
+	nt_gpu_close(gpu);
+	assert_true(nt_gpu_next(gpu, 1300 * MS, &step));
+	assert_false(step.has_gpu);
+	for (uint64_t begin = 1300; begin < 1600; begin += 100) {
+		step = step_of(begin * MS, (begin + 100) * MS);
+		nt_gpu_step(gpu, &step);
+		assert_true(nt_gpu_next(gpu, (begin + 100) * MS, &step));
+		assert_false(step.has_gpu);
+	}
+	assert_int_equal(nt_gpu_stats(gpu)->steps_unknown, 0);
+	assert_false(nt_gpu_waits(gpu));
+
+	nt_gpu_open(gpu, 1610 * MS);
+	step = step_of(1600 * MS, 1700 * MS);
+	nt_gpu_step(gpu, &step);
+	assert_true(nt_gpu_next(gpu, 1700 * MS, &step));
+	assert_false(step.has_gpu);
+	add(gpu, 1, 1710 * MS, 1710 * MS, 1760 * MS);
+	step = step_of(1700 * MS, 1800 * MS);
+	nt_gpu_step(gpu, &step);
+	add(gpu, 1, 1810 * MS, 1810 * MS, 1820 * MS);
+	assert_true(nt_gpu_next(gpu, 1820 * MS, &step));
+	assert_true(step.has_gpu);
+	assert_int_equal(step.gpu_ns, 50 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +408,7 @@ int main(void)
 		cmocka_unit_test(over_the_cap_of_steps_the_oldest_is_told_as_it_is),
 		cmocka_unit_test(streams_over_the_cap_are_counted_and_their_kernels_too),
 		cmocka_unit_test(after_a_reset_the_first_step_is_not_known),
+		cmocka_unit_test(a_step_outside_of_the_measurement_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

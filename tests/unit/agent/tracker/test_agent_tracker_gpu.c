@@ -373,6 +373,96 @@ static void what_held_the_gpu_down_is_told_as_differences(void **state)
 	node_stop(&node);
 }
 
+/* The same steps, in records. They come for seconds out of many. */
+static void run_records(struct device *device, int steps)
+{
+	struct node *node = &device->node;
+	static struct nt_event_gpu batch;
+
+	for (int i = 0; i < steps; i++) {
+		const uint64_t start_ns = node->now_ns + MS;
+
+		node->counters.calls[NT_COUNTER_LAUNCH]++;
+		node->now_ns += 2 * MS;
+		nccl_reduce(node, PID, PID, 0x5000, 1 << 20, STREAM + 1);
+		node->now_ns += (STEP_MS - 2) * MS;
+		nt_tracker_tick(node->tracker, node->now_ns);
+		if (device->silent)
+			continue;
+		batch.h.pid = PID;
+		batch.h.entry_ns = node->now_ns;
+		batch.number = 2 * device->kernels++ + 2;
+		batch.records = 2;
+		batch.record[0] = (struct nt_gpu_record){.start_ns = start_ns - MS / 2,
+							 .end_ns = start_ns,
+							 .correlation = (uint32_t)device->kernels,
+							 .kind = NT_GPU_RECORD_LAUNCH};
+		batch.record[1] = (struct nt_gpu_record){.start_ns = start_ns,
+							 .end_ns = start_ns + device->work_ms * MS,
+							 .correlation = (uint32_t)device->kernels,
+							 .stream = 7,
+							 .kind = NT_GPU_RECORD_KERNEL};
+		nt_tracker_gpu_batch(node->tracker, &batch);
+	}
+}
+
+static void open_records(struct device *device)
+{
+	struct nt_event_gpu batch = {
+		.h = {.pid = PID, .entry_ns = device->node.now_ns}, .number = 1, .records = 1};
+
+	device->kernels = 0;
+	batch.record[0] = (struct nt_gpu_record){.start_ns = device->node.now_ns,
+						 .end_ns = device->node.now_ns,
+						 .kind = NT_GPU_RECORD_OPEN};
+	nt_tracker_gpu_batch(device->node.tracker, &batch);
+}
+
+static void own_work_is_known_while_it_is_measured(void **state)
+{
+	const struct nt_window *window;
+	struct device device;
+	size_t windows;
+
+	(void)state;
+	start(&device);
+	device.silent = true;
+	run_records(&device, 60);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T1);
+	for (int i = 0; i < 3; i++) {
+		device.silent = false;
+		open_records(&device);
+		run_records(&device, 30);
+		window = &last_with_steps(&device.node)->window;
+		assert_int_equal(window->own_tier, NT_TIER_T3);
+		assert_int_equal(window->own_ns, window->steps * WORK_MS * MS);
+		nt_tracker_gpu_closed_all(device.node.tracker);
+		windows = device.node.windows;
+		device.silent = true;
+		run_records(&device, 60);
+		/* No window waits for what does not come. */
+		assert_true(device.node.windows >= windows + 9);
+		assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T1);
+	}
+	assert_int_equal(stats_of(&device).gpu_records.records, 3 * (1 + 2 * 30));
+	assert_int_equal(stats_of(&device).gpu_records.lost, 0);
+	assert_int_equal(stats_of(&device).gpu.steps_unknown, 0);
+	node_stop(&device.node);
+}
+
+static void records_of_a_process_that_is_no_rank_are_counted(void **state)
+{
+	struct nt_event_gpu batch = {
+		.h = {.pid = PID + 9, .entry_ns = MS}, .number = 1, .records = 5};
+	struct device device;
+
+	(void)state;
+	start(&device);
+	nt_tracker_gpu_batch(device.node.tracker, &batch);
+	assert_int_equal(stats_of(&device).gpu_unowned, 5);
+	node_stop(&device.node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +476,8 @@ int main(void)
 		cmocka_unit_test(of_several_ranks_in_a_process_no_kernel_is_anybodys),
 		cmocka_unit_test(no_interval_that_a_process_makes_up_does_harm),
 		cmocka_unit_test(what_held_the_gpu_down_is_told_as_differences),
+		cmocka_unit_test(own_work_is_known_while_it_is_measured),
+		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/gpu/gpu_schedule.h"
+
+#define S  NT_SECOND
+#define MS NT_MILLISECOND
+
+enum {
+	PID = 7,
+};
+
+static struct nt_gpu_schedule usual(void)
+{
+	return (struct nt_gpu_schedule){.window_ns = 3 * S, .interval_ns = 30 * S};
+}
+
+static void windows_begin_at_the_same_time_on_all_nodes(void **state)
+{
+	const struct nt_gpu_schedule schedule = usual();
+
+	(void)state;
+	assert_true(nt_gpu_schedule_is_open(&schedule, 1000 * S, 3000 * S));
+	assert_true(nt_gpu_schedule_is_open(&schedule, 17 * S, 3003 * S - 1));
+	assert_false(nt_gpu_schedule_is_open(&schedule, 17 * S, 3003 * S));
+	assert_false(nt_gpu_schedule_is_open(&schedule, 17 * S, 3030 * S - 1));
+	assert_true(nt_gpu_schedule_is_open(&schedule, 17 * S, 3030 * S));
+}
+
+static void nothing_is_measured_without_a_window_and_all_without_an_interval(void **state)
+{
+	struct nt_gpu_schedule schedule = {.interval_ns = 30 * S};
+
+	(void)state;
+	nt_gpu_schedule_add(&schedule, 100 * S);
+	assert_false(nt_gpu_schedule_is_open(&schedule, 100 * S, 3000 * S));
+	schedule = (struct nt_gpu_schedule){.window_ns = 3 * S};
+	for (uint64_t s = 0; s < 40; s++)
+		assert_true(nt_gpu_schedule_is_open(&schedule, s * S, (3000 + s) * S));
+}
+
+static void a_new_rank_is_measured_until_its_past_is_known(void **state)
+{
+	struct nt_gpu_schedule schedule = usual();
+
+	(void)state;
+	nt_gpu_schedule_add(&schedule, 100 * S);
+	assert_true(nt_gpu_schedule_is_open(&schedule, 189 * S, 3010 * S));
+	assert_false(nt_gpu_schedule_is_open(&schedule, 190 * S, 3010 * S));
+}
+
+static void longer_steps_are_measured_at_once(void **state)
+{
+	struct nt_gpu_schedule schedule = usual();
+	uint64_t now_ns = 100 * S;
+
+	(void)state;
+	for (int i = 0; i < 20; i++, now_ns += S)
+		nt_gpu_schedule_steps(&schedule, PID, 10, 1000 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 10, 1040 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 10, 1040 * MS, now_ns);
+	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
+	nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S)); /* once */
+	nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+	assert_true(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
+	assert_true(nt_gpu_schedule_is_open(&schedule, now_ns + 59 * S, 3010 * S));
+	/* What lasts becomes the normal. */
+	for (int i = 0; i < 300; i++, now_ns += S)
+		nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
+}
+
+static void a_window_lasts_three_steps(void **state)
+{
+	struct nt_gpu_schedule schedule = usual();
+
+	(void)state;
+	nt_gpu_schedule_steps(&schedule, PID, 1, 4 * S, 100 * S);
+	assert_true(nt_gpu_schedule_is_open(&schedule, 100 * S, 3012 * S - 1));
+	assert_false(nt_gpu_schedule_is_open(&schedule, 100 * S, 3012 * S));
+	/* A rank without steps is forgotten. */
+	assert_false(nt_gpu_schedule_is_open(&schedule, 161 * S, 3005 * S));
+	/* With steps of ten seconds and more it is measured always. */
+	nt_gpu_schedule_steps(&schedule, PID + 1, 2, 20 * S, 200 * S);
+	assert_true(nt_gpu_schedule_is_open(&schedule, 200 * S, 3029 * S));
+}
+
+static void more_ranks_than_the_table_holds_replace_the_oldest(void **state)
+{
+	struct nt_gpu_schedule schedule = usual();
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 10 * NT_GPU_SCHEDULE_RANKS; pid++)
+		nt_gpu_schedule_steps(&schedule, pid, 1, S / 10, pid * S);
+	nt_gpu_schedule_steps(&schedule, 0, 1, S, S);
+	nt_gpu_schedule_steps(&schedule, 5, 0, S, S);
+	for (uint32_t i = 0; i < NT_GPU_SCHEDULE_RANKS; i++)
+		assert_true(schedule.rank[i].pid > 9 * NT_GPU_SCHEDULE_RANKS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_begin_at_the_same_time_on_all_nodes),
+		cmocka_unit_test(nothing_is_measured_without_a_window_and_all_without_an_interval),
+		cmocka_unit_test(a_new_rank_is_measured_until_its_past_is_known),
+		cmocka_unit_test(longer_steps_are_measured_at_once),
+		cmocka_unit_test(a_window_lasts_three_steps),
+		cmocka_unit_test(more_ranks_than_the_table_holds_replace_the_oldest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
