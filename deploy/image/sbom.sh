@@ -34,7 +34,7 @@ cat <<END
       "downloadLocation": "NOASSERTION",
       "filesAnalyzed": false,
       "licenseConcluded": "NOASSERTION",
-      "licenseDeclared": "GPL-3.0-or-later AND (GPL-2.0-only OR BSD-2-Clause)",
+      "licenseDeclared": "GPL-3.0-or-later AND Apache-2.0 AND (GPL-2.0-only OR BSD-2-Clause)",
       "copyrightText": "NOASSERTION"
     }
 END

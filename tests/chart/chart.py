@@ -17,6 +17,9 @@ CHART = "deploy/helm/neutracer"
 SETS = sorted(path.stem for path in pathlib.Path("tests/chart/values").glob("*.yaml"))
 WORKLOADS = ("DaemonSet", "StatefulSet", "Job", "Pod")
 tests = []
+POLICIES = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+# Of all clusters or of one: an object in no namespace is named by release and namespace.
+GLOBAL = ("ClusterRole", "ClusterRoleBinding", *POLICIES)
 CAPABILITIES = ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH"]
 
 
@@ -27,9 +30,12 @@ def test(function):
 
 # ---- rendering -------------------------------------------------------------------------------
 
-def helm(*args, release="neutracer", namespace="here", kube="1.34.0"):
+def helm(*args, release="neutracer", namespace="here", kube="1.34.0", policies=("v1",)):
+    """policies: the versions in which the cluster has the kind MutatingAdmissionPolicy."""
+    kinds = [word for version in policies
+             for word in ("--api-versions", f"admissionregistration.k8s.io/{version}/MutatingAdmissionPolicy")]
     return subprocess.run([HELM, "template", release, CHART, "--namespace", namespace,
-                           "--kube-version", kube, *args], capture_output=True, text=True)
+                           "--kube-version", kube, *kinds, *args], capture_output=True, text=True)
 
 
 @functools.cache
@@ -276,7 +282,7 @@ def programs_take_their_settings():
 def everything_is_in_the_release_s_namespace_and_has_its_labels():
     for name in SETS:
         for one in render(name, namespace="elsewhere", release="r2"):
-            if not one["kind"].startswith("ClusterRole"):
+            if one["kind"] not in GLOBAL:
                 same(one["metadata"]["namespace"], "elsewhere")
             same(one["metadata"]["labels"]["app.kubernetes.io/instance"], "r2")
             same(one["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm")
@@ -284,8 +290,8 @@ def everything_is_in_the_release_s_namespace_and_has_its_labels():
 
 @test
 def names_and_labels_fit_however_long_the_release_s_is():
-    for one in render("own-kafka", release="a" * 53) + render("default", release="a" * 53):
-        assert len(one["metadata"]["name"]) <= 63 or one["kind"].startswith("ClusterRole")
+    for one in [one for name in ("own-kafka", "default", "gpu-time") for one in render(name, release="a" * 53)]:
+        assert len(one["metadata"]["name"]) <= 63 or one["kind"] in GLOBAL
         for value in one["metadata"]["labels"].values():
             assert len(value) <= 63, value
 
@@ -294,7 +300,7 @@ def names_and_labels_fit_however_long_the_release_s_is():
 def two_releases_share_no_object():
     def ids(**where):
         return {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
-                for one in render("default", **where)}
+                for one in render("gpu-time", **where)}
     same(ids() & ids(release="other"), set())
     same(ids() & ids(namespace="there"), set())
 
@@ -523,6 +529,62 @@ def monitors_and_rules_come_where_the_cluster_knows_them():
     assert "authorization" not in endpoint
 
 
+@test
+def pods_with_the_label_get_the_library_of_gpu_time_where_that_is_enabled():
+    for name in SETS:
+        same(set(POLICIES) & set(kinds(render(name))), set(POLICIES) if name == "gpu-time" else set())
+    policy = find(render("gpu-time"), "MutatingAdmissionPolicy")["spec"]
+    binding = find(render("gpu-time"), "MutatingAdmissionPolicyBinding")["spec"]
+    same(binding, {"policyName": "neutracer-here-gpu-time"})
+    # No pod is refused, and only new ones are looked at.
+    same((policy["failurePolicy"], policy["reinvocationPolicy"]), ("Ignore", "Never"))
+    match = policy["matchConstraints"]
+    same(match["resourceRules"], [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}])
+    same(match["objectSelector"], {"matchLabels": {"team/gpu-time": "true"}})
+    elsewhere = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "here"]}
+    same(match["namespaceSelector"], {"matchLabels": {"team": "ml"},
+                                      "matchExpressions": [{"key": "stage", "operator": "NotIn", "values": ["test"]}, elsewhere]})
+    plain = find(render("default", "gpuTime.enabled=true"), "MutatingAdmissionPolicy")["spec"]["matchConstraints"]
+    same(plain["objectSelector"], {"matchLabels": {"neutracer.io/gpu-time": "true"}})
+    same(plain["namespaceSelector"], {"matchExpressions": [elsewhere]})
+
+
+@test
+def the_library_comes_from_the_release_s_image_by_a_restricted_container():
+    def patch(*sets):
+        (mutation,) = find(render("gpu-time", *sets), "MutatingAdmissionPolicy")["spec"]["mutations"]
+        same(mutation["patchType"], "JSONPatch")
+        return mutation["jsonPatch"]["expression"]
+    digest = "sha256:" + "0" * 64
+    holds(f'image: "registry.example/nt@{digest}",', patch("image.repository=registry.example/nt", f"image.digest={digest}"))
+    # A registry that is away keeps no pod from starting.
+    for pull, wanted in (("Always", "IfNotPresent"), ("IfNotPresent", "IfNotPresent"), ("Never", "Never")):
+        holds(f'imagePullPolicy: "{wanted}",', patch(f"image.pullPolicy={pull}"))
+    text = patch()
+    for words in ("runAsNonRoot: true", "runAsUser: 65532", "allowPrivilegeEscalation: false", "privileged: false",
+                  "readOnlyRootFilesystem: true", 'capabilities{drop: ["ALL"]}', 'seccompProfile{type: "RuntimeDefault"}',
+                  'requests: {"cpu":"1","memory":"64Mi"}, limits: {"cpu":"1","memory":"64Mi"}', "|| :",
+                  'env{name: "CUDA_INJECTION64_PATH", value: "/run/neutracer/gpu-time/libneutracer-cupti.so"}',
+                  'mountPath: "/run/neutracer/gpu-time", readOnly: true'):
+        holds(words, text)
+    # Requests are limits: a pod whose class is Guaranteed keeps it.
+    text = find(render("default", "gpuTime.enabled=true"), "MutatingAdmissionPolicy")["spec"]["mutations"][0]["jsonPatch"]["expression"]
+    holds('requests: {"cpu":"100m","memory":"32Mi"}, limits: {"cpu":"100m","memory":"32Mi"}', text)
+    # What is missing is nothing, and not null.
+    holds("requests: {}, limits: {}", patch("gpuTime.resources=null"))
+
+
+@test
+def the_policy_is_of_the_newest_version_that_the_cluster_has():
+    for versions, wanted in ((("v1", "v1beta1"), "v1"), (("v1alpha1", "v1beta1"), "v1beta1"), (("v1alpha1",), "v1alpha1")):
+        objects = render("gpu-time", policies=versions)
+        same([find(objects, kind)["apiVersion"] for kind in POLICIES], [f"admissionregistration.k8s.io/{wanted}"] * 2)
+    # Validating policies have the same group.
+    said = refused("--set", "gpuTime.enabled=true", "--api-versions", "admissionregistration.k8s.io/v1", policies=())
+    holds("gpuTime.enabled needs the kind MutatingAdmissionPolicy, which this cluster does not serve", said)
+    holds("set CUDA_INJECTION64_PATH in the pods by hand: docs/kubernetes.md, GPU time", said)
+
+
 def rights(objects):
     """By who has them: "resource: verbs"."""
     roles = {one["metadata"]["name"]: one["rules"] for one in objects if one["kind"] in ("ClusterRole", "Role")}
@@ -619,6 +681,14 @@ REFUSED = (
     ("agent.nvidia.driverRoot=/,agent.options.nvml=none", "agent.options.nvml is set by agent.nvidia.driverRoot"),
     ("agent.nvidia.driverRoot=driver", "at '/agent/nvidia/driverRoot': 'driver' does not match"),
     ("agent.nvidia.library=/usr/lib/x.so", "at '/agent/nvidia/library': '/usr/lib/x.so' does not match"),
+    ("gpuTime.enabled=yes", "at '/gpuTime/enabled': got string, want boolean"),
+    ("gpuTime.label=", "at '/gpuTime/label': '' does not match"),
+    ("gpuTime.label=a b", "at '/gpuTime/label': 'a b' does not match"),
+    ("gpuTime.library=/opt", "at '/gpuTime': additional properties 'library' not allowed"),
+    ("gpuTime.resources.memory=much", "at '/gpuTime/resources/memory': 'much' does not match"),
+    ("gpuTime.namespaceSelector.team=ml", "at '/gpuTime/namespaceSelector': additional properties 'team' not allowed"),
+    ("gpuTime.namespaceSelector.matchExpressions[0].key=a,gpuTime.namespaceSelector.matchExpressions[0].operator=Is",
+     "value must be one of 'In', 'NotIn', 'Exists', 'DoesNotExist'"),
     ("signatures.mode=maybe", "value must be one of 'off', 'accept', 'require'"),
     ("monitoring.monitors=perhaps", "at '/monitoring/monitors': value must be one of"),
 )

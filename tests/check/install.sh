@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `make install DESTDIR=` puts programs, manual pages, completions and units where they belong, and
-# nothing else; the directories for agent and aggregator have the owners and modes that let each write
+# `make install DESTDIR=` puts programs, libraries, manual pages, completions and units where they belong,
+# and nothing else; the directories for agent and aggregator have the owners and modes that let each write
 # its own part, read the other's, and let nobody else do either.
 set -euo pipefail
 
@@ -26,9 +26,15 @@ for name in neutracer-agent neutracer-aggregator neutracer; do
   grep -q "^#compdef $name\$" "$root/usr/share/zsh/site-functions/_$name" || report "no zsh completion of $name"
   [ "$("$root/usr/$directory/$name" --version | cut -d' ' -f1)" = "$name" ] || report "$name does not run"
 done
+# Jobs of any user load it, and the agent finds its mark.
+library=$root/usr/lib/neutracer/libneutracer-cupti.so
+[ "$(stat -c '%a' "$library" "${library%/*}" | xargs)" = '644 755' ] ||
+  report "libneutracer-cupti.so is not there for all users: $(stat -c '%n %a' "$library" "${library%/*}" 2>&1)"
+python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).InitializeInjection() != 1)' "$library" ||
+  report "libneutracer-cupti.so cannot be loaded"
 while IFS= read -r file; do
   case ${file#"$root"} in
-    /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
+    /usr/lib/neutracer/libneutracer-*.so | /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
       /usr/share/zsh/site-functions/_* | /usr/lib/systemd/system/neutracer-*.service | \
       /usr/lib/sysusers.d/neutracer.conf | /usr/lib/tmpfiles.d/neutracer.conf) ;;
     *) report "${file#"$root"} should not be installed" ;;

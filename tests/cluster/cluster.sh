@@ -117,10 +117,12 @@ start() {
         --initial-cluster default=http://127.0.0.1:2380
       ;;
     apiserver)
+      # MutatingAdmissionPolicy is off by default before Kubernetes 1.36.
       launch apiserver "$bin/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 \
         --advertise-address=$node_ip --bind-address=0.0.0.0 --secure-port=6443 --cert-dir="$state/certs" \
         --service-cluster-ip-range=$service_cidr --token-auth-file="$state/tokens" \
-        --authorization-mode=Node,RBAC --allow-privileged=true \
+        --authorization-mode=Node,RBAC --allow-privileged=true --feature-gates=MutatingAdmissionPolicy=true \
+        --runtime-config=admissionregistration.k8s.io/v1beta1=true,admissionregistration.k8s.io/v1alpha1=true \
         --service-account-issuer=https://kubernetes.default.svc \
         --service-account-key-file="$state/sa.key" --service-account-signing-key-file="$state/sa.key" \
         --kubelet-preferred-address-types=InternalIP \

@@ -14,7 +14,7 @@ man: all ## write docs/man and the lists of metrics and thresholds from the tabl
 	$(Q)tests/thresholds.sh --write
 
 .PHONY: install
-install: all ## install programs, manuals, completion, units, account, directories (DESTDIR=, PREFIX=/usr/local)
+install: all plugin ## install programs, libraries, manuals, completion, units, account, directories (DESTDIR=, PREFIX=/usr/local)
 	$(Q)for p in $(programs); do \
 		case $$p in neutracer) dir=bin ;; *) dir=sbin ;; esac; \
 		install -D -m 755 "$(B)/bin/$$p" "$(DESTDIR)$(PREFIX)/$$dir/$$p" && \
@@ -25,6 +25,9 @@ install: all ## install programs, manuals, completion, units, account, directori
 		{ echo "#compdef $$p"; "$(B)/bin/$$p" --print-completion zsh; \
 			echo "_nt_$$(echo $$p | tr - _) \"\$$@\""; } \
 			>"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$p" || exit 1; \
+	done
+	$(Q)for l in $(plugin_libs); do \
+		install -D -m 644 "$$l" "$(DESTDIR)$(PREFIX)/lib/neutracer/$${l##*/}" || exit 1; \
 	done
 	$(Q)for m in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 "$$m" "$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}" || exit 1; \
@@ -47,9 +50,11 @@ uninstall: ## remove what install placed, but for configuration, data and the ac
 	$(Q)rm -f $(foreach p,$(programs),"$(DESTDIR)$(PREFIX)/$(if $(filter neutracer,$(p)),bin,sbin)/$(p)" \
 		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(p)" \
 		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(p)") \
+		$(foreach l,$(notdir $(plugin_libs)),"$(DESTDIR)$(PREFIX)/lib/neutracer/$(l)") \
 		$(foreach m,$(notdir $(wildcard docs/man/*.[1-8])),"$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(m)") \
 		$(foreach u,$(units:deploy/systemd/%.in=%),"$(DESTDIR)$(PREFIX)/lib/systemd/system/$(u)") \
 		$(foreach d,sysusers tmpfiles,"$(DESTDIR)$(PREFIX)/lib/$(d).d/neutracer.conf")
+	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/neutracer" 2>/dev/null || :
 	@echo "configuration, data and the account are kept: /etc/neutracer, /var/lib/neutracer, user 'neutracer'"
 
 .PHONY: vmlinux
