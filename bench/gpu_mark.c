@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/elf/elf.h"
 #include "agent/probes/attach.h"
 #include "agent/probes/link.h"
 #include "agent/probes/rank_probe.h"
@@ -138,27 +139,17 @@ static void *drain(void *data)
 
 static int attach_empty(struct bpf_object *object, struct nt_link **ret_link)
 {
-	const uint8_t *code = (const uint8_t *)(uintptr_t)fire_empty;
-	struct nt_probe_site site = {0};
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start, end, offset;
-	char line[512];
+	nt_autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	nt_auto(nt_elf) struct nt_elf *elf = NULL;
+	struct nt_elf_mark mark;
+	int r = nt_elf_open_fd(fd, NULL, &elf);
 
-	while (*code != 0x0f || code[1] != 0x1f)
-		code++;
-	while (maps && fgets(line, sizeof(line), maps)) {
-		char *text = line;
-
-		start = strtoul(text, &text, 16);
-		end = strtoul(text + 1, &text, 16);
-		offset = strtoul(text + 6, NULL, 16);
-		if ((uintptr_t)code >= start && (uintptr_t)code < end)
-			site.offset = (uintptr_t)code - start + offset;
-	}
-	if (maps)
-		(void)fclose(maps);
-	return nt_link_new(bpf_object__find_program_by_name(object, "empty"), NT_LINK_MULTI_ENTRY,
-			   "/proc/self/exe", (uint32_t)getpid(), &site, 1, ret_link);
+	if (r == 0 && nt_elf_find_marks(elf, "neutracer", "bench_empty", &mark, 1) != 1)
+		r = -ENOENT;
+	return r < 0 ? r
+		     : nt_link_new(bpf_object__find_program_by_name(object, "empty"),
+				   NT_LINK_MULTI_ENTRY, "/proc/self/exe", (uint32_t)getpid(),
+				   &(struct nt_probe_site){.offset = mark.offset}, 1, ret_link);
 }
 
 static int attach_ours(const struct nt_attach *attach, struct nt_rank_probe **ret_probe)

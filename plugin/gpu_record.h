@@ -31,13 +31,25 @@ enum nt_gpu_record_kind {
 	NT_GPU_RECORD_KIND_END, /* keep last */
 };
 
+/* Of a kernel of NCCL, by its name. */
+enum nt_gpu_record_op {
+	NT_GPU_RECORD_OP_UNKNOWN,
+	NT_GPU_RECORD_OP_ALL_REDUCE,
+	NT_GPU_RECORD_OP_ALL_GATHER,
+	NT_GPU_RECORD_OP_REDUCE_SCATTER,
+	NT_GPU_RECORD_OP_BROADCAST,
+	NT_GPU_RECORD_OP_REDUCE,
+	NT_GPU_RECORD_OP_SEND_RECV, /* sends, receives, and what consists of them */
+};
+
 /* Times are of CLOCK_BOOTTIME, in nanoseconds. */
 struct nt_gpu_record {
 	__u64 start_ns, end_ns;
 	__u32 correlation; /* of the call that enqueued it; 0: unknown */
 	__u32 stream; /* number of the stream; of a call: its thread */
 	__u16 kind; /* enum nt_gpu_record_kind */
-	__u16 device; /* as the process numbers it */
+	__u8 device; /* as the process numbers it */
+	__u8 op; /* enum nt_gpu_record_op */
 	__u32 graph; /* id of the graph that it is part of; 0: none */
 };
 

@@ -24,7 +24,9 @@ struct nt_gpu_records {
 	struct kernel kernel[NT_GPU_RECORDS_KERNELS]; /* a ring */
 	uint32_t first, count;
 	uint64_t number; /* of the last record; 0: none yet */
-	uint64_t intervals; /* handed out, or lost: their numbers */
+	uint64_t intervals[2]; /* handed out, or lost: their numbers; [1]: of communication */
+	struct nt_gpu_collective collective[NT_GPU_RECORDS_COLLECTIVES]; /* a ring, by entry_ns */
+	uint32_t first_collective, collectives;
 	uint64_t open_ns;
 	bool given_up;
 	int32_t result;
@@ -79,25 +81,98 @@ static const struct call *call_of(const struct nt_gpu_records *records, uint32_t
 }
 
 /* The gap in the numbers of the intervals says that one was lost. */
-static void lose(struct nt_gpu_records *records)
+static void lose(struct nt_gpu_records *records, const struct nt_gpu_record *record)
 {
 	records->stats.unmatched++;
-	records->intervals++;
+	records->intervals[record->kind == NT_GPU_RECORD_COMMUNICATION]++;
+}
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+static struct nt_gpu_collective *collective_at(struct nt_gpu_records *records, uint32_t index)
+{
+	return &records->collective[(records->first_collective + index) %
+				    NT_GPU_RECORDS_COLLECTIVES];
+}
+
+void nt_gpu_records_collective(struct nt_gpu_records *records,
+			       const struct nt_gpu_collective *collective)
+{
+	if (records->collectives == NT_GPU_RECORDS_COLLECTIVES) {
+		records->first_collective =
+			(records->first_collective + 1) % NT_GPU_RECORDS_COLLECTIVES;
+		records->collectives--;
+	}
+	*collective_at(records, records->collectives++) = *collective;
+}
+
+static bool is_of(enum nt_gpu_record_op kernel, enum nt_op call)
+{
+	static const enum nt_op ops[] = {
+		[NT_GPU_RECORD_OP_ALL_REDUCE] = NT_OP_ALL_REDUCE,
+		[NT_GPU_RECORD_OP_ALL_GATHER] = NT_OP_ALL_GATHER,
+		[NT_GPU_RECORD_OP_REDUCE_SCATTER] = NT_OP_REDUCE_SCATTER,
+		[NT_GPU_RECORD_OP_BROADCAST] = NT_OP_BROADCAST,
+		[NT_GPU_RECORD_OP_REDUCE] = NT_OP_REDUCE,
+		[NT_GPU_RECORD_OP_SEND_RECV] = NT_OP_ALL_TO_ALL,
+	};
+
+	return kernel != NT_GPU_RECORD_OP_UNKNOWN &&
+	       (size_t)kernel < sizeof(ops) / sizeof(ops[0]) && ops[kernel] == call;
+}
+
+/* The first call behind those that were made by then. */
+static uint32_t calls_until(struct nt_gpu_records *records, uint64_t launch_ns)
+{
+	uint32_t low = 0, high = records->collectives;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (collective_at(records, middle)->entry_ns <= launch_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Sets the call of the kernel in the interval, or leaves it unknown. */
+static void name_collective(struct nt_gpu_records *records, const struct nt_gpu_record *record,
+			    struct nt_gpu_interval *interval)
+{
+	const uint32_t made = calls_until(records, interval->entry_ns);
+	struct nt_gpu_collective *call = made ? collective_at(records, made - 1) : NULL;
+	const struct nt_gpu_collective *before = made > 1 ? collective_at(records, made - 2) : NULL;
+
+	if (!call || !is_of((enum nt_gpu_record_op)record->op, call->op))
+		return;
+	if (before && (before->tid != call->tid || (call->group && before->group == call->group)))
+		return;
+	interval->comm = call->comm;
+	interval->comm_rank = call->comm_rank;
+	interval->op = call->op;
+	interval->nth = call->nth;
+	call->op = NT_OP_UNKNOWN; /* it has had its kernel */
 }
 
 static void hand_out(struct nt_gpu_records *records, const struct nt_gpu_record *record,
 		     const struct call *call, nt_gpu_records_fn fn, void *data)
 {
-	const struct nt_gpu_interval interval = {
+	const bool communicates = record->kind == NT_GPU_RECORD_COMMUNICATION;
+	struct nt_gpu_interval interval = {
 		.pid = records->pid,
 		.kernels = 1,
-		.number = ++records->intervals,
+		.number = ++records->intervals[communicates],
+		.communicates = communicates,
 		.entry_ns = call->entry_ns,
 		.start_ns = record->start_ns,
 		.end_ns = record->end_ns,
 		.stream = (uint64_t)record->device << 32 | record->stream,
 	};
 
+	if (communicates)
+		name_collective(records, record, &interval);
 	fn(data, &interval);
 }
 
@@ -125,7 +200,7 @@ static void settle(struct nt_gpu_records *records, uint64_t now_ns, nt_gpu_recor
 		if (call)
 			hand_out(records, &kernel->record, call, fn, data);
 		else
-			lose(records);
+			lose(records, &kernel->record);
 		drop_first(records);
 	}
 }
@@ -141,7 +216,7 @@ static void add_kernel(struct nt_gpu_records *records, const struct nt_gpu_recor
 		return;
 	}
 	if (records->count == NT_GPU_RECORDS_KERNELS) {
-		lose(records);
+		lose(records, &kernel_at(records, 0)->record);
 		drop_first(records);
 	}
 	*kernel_at(records, records->count++) = (struct kernel){*record, now_ns};
@@ -169,9 +244,9 @@ static void add(struct nt_gpu_records *records, const struct nt_gpu_record *reco
 			(struct call){record->start_ns, record->correlation};
 		return;
 	case NT_GPU_RECORD_KERNEL:
+	case NT_GPU_RECORD_COMMUNICATION:
 		add_kernel(records, record, now_ns, fn, data);
 		return;
-	case NT_GPU_RECORD_COMMUNICATION:
 	case NT_GPU_RECORD_COPY:
 		return; /* no work of its own */
 	case NT_GPU_RECORD_OPEN:
@@ -194,7 +269,8 @@ void nt_gpu_records_add(struct nt_gpu_records *records, const struct nt_event_gp
 	/* A number that goes back is of a new count. */
 	if (records->number && event->number > records->number + 1) {
 		records->stats.lost += event->number - records->number - 1;
-		records->intervals++;
+		records->intervals[0]++;
+		records->intervals[1]++;
 	}
 	records->number = event->number + event->records - 1;
 	records->stats.records += event->records;

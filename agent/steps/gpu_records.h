@@ -20,6 +20,7 @@
 enum {
 	NT_GPU_RECORDS_CALLS = 1 << 15, /* that are kept */
 	NT_GPU_RECORDS_KERNELS = 1 << 12, /* that wait for their call */
+	NT_GPU_RECORDS_COLLECTIVES = 1 << 11, /* calls of NCCL whose kernels have not come */
 };
 
 struct nt_gpu_records;
@@ -31,7 +32,18 @@ struct nt_gpu_records_stats {
 	uint64_t unmatched; /* kernels without a call */
 };
 
-/* Called with each kernel of the process's own work, in any order. number is set. */
+/* A call of NCCL. */
+struct nt_gpu_collective {
+	uint64_t entry_ns;
+	uint64_t comm; /* id of the communicator, and the rank in it */
+	uint32_t comm_rank;
+	uint32_t tid;
+	enum nt_op op;
+	uint64_t nth; /* of the communicator's calls of this operation, from 1 */
+	uint64_t group; /* 0: none. Of several in one group none has a kernel of its own */
+};
+
+/* Called with each kernel, in the order of their streams. number is set. */
 typedef void (*nt_gpu_records_fn)(void *data, const struct nt_gpu_interval *interval);
 
 NT_MUST_CHECK int nt_gpu_records_new(uint32_t pid, struct nt_gpu_records **ret_records);
@@ -42,6 +54,13 @@ size_t nt_gpu_records_bytes(void);
 /* The records of one event. Its size was checked. */
 void nt_gpu_records_add(struct nt_gpu_records *records, const struct nt_event_gpu *event,
 			nt_gpu_records_fn fn, void *data);
+
+/*
+ * A collective was called. Its kernel is the one that was enqueued next, before another call. If
+ * two threads have calls whose kernels have not come, or the operation is another, it is not known.
+ */
+void nt_gpu_records_collective(struct nt_gpu_records *records,
+			       const struct nt_gpu_collective *collective);
 
 /* When the measurement began, boot time; 0: it has not yet. */
 uint64_t nt_gpu_records_open_ns(const struct nt_gpu_records *records);

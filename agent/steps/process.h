@@ -47,6 +47,7 @@ struct nt_process_facts {
 struct nt_thread {
 	uint32_t tid;
 	uint32_t group_depth; /* ncclGroupStart calls not yet ended */
+	uint32_t groups; /* so far, of the outermost */
 	uint64_t comm_calls;
 	struct nt_rank *rank; /* of the communicator that it used last; NULL: none yet */
 };

@@ -146,6 +146,27 @@ static void time_peers(struct nt_tracker *tracker, struct nt_communicator *comm,
 		tracker->stats.no_memory++;
 }
 
+/* So that its kernel can be told from others (agent/steps/gpu_records.h). */
+static void note_collective(struct nt_process *process, const struct nt_thread *thread,
+			    const struct nt_probe *probe, const struct nt_communicator *comm,
+			    const struct nt_communicator_call *made)
+{
+	if (!process->gpu_records || probe->library != NT_LIBRARY_NCCL || !thread)
+		return;
+	nt_gpu_records_collective(
+		process->gpu_records,
+		&(struct nt_gpu_collective){
+			.entry_ns = made->entry_ns,
+			.comm = comm->id,
+			.comm_rank = comm->rank,
+			.tid = thread->tid,
+			.op = made->op,
+			.nth = comm->own_number[made->op],
+			.group = thread->group_depth ? (uint64_t)thread->tid << 32 | thread->groups
+						     : 0,
+		});
+}
+
 static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		    const struct nt_probe *probe, const struct nt_event_call *call)
 {
@@ -175,6 +196,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		rank->errors++;
 	if (nt_rank_comm(rank, comm, &made, nt_probe_word(call, probe->stream), call->launches))
 		nt_tracker_stepped(tracker, rank);
+	note_collective(process, thread, probe, comm, &made);
 }
 
 static void on_sync(struct nt_process *process, const struct nt_probe *probe,
@@ -249,7 +271,7 @@ static void on_group(struct nt_tracker *tracker, struct nt_process *process,
 	if (!thread)
 		return;
 	if (probe->role == NT_ROLE_GROUP_START) {
-		thread->group_depth++;
+		thread->groups += thread->group_depth++ == 0;
 		return;
 	}
 	if (thread->group_depth)

@@ -67,6 +67,8 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 		rank = comm->rank_of;
 	else if (!interval->communicates && process->ranks == 1)
 		rank = process->rank[0];
+	if (!rank && interval->communicates && !interval->comm)
+		return; /* whose call is not known */
 	if (!rank)
 		tracker->stats.gpu_unowned++;
 	else if (nt_rank_gpu(rank, comm, interval, tracker->now_ns))

@@ -79,8 +79,9 @@ def main():
             if library not in beside and NVIDIA.match(library):
                 needed.add(library)
         asked_of.update(wanted_versions(path))
+    for path in users:
         for kind, name, version, here, weak in symbols(path):
-            if here or weak or name in defined:
+            if here or weak or (name in defined and asked_of.get(version) not in needed):
                 continue
             undefined.add((name, version))
             if kind == "OBJECT":

@@ -14,6 +14,7 @@ limit=150 # seconds that a rank may live
 directories=$(tests/long/torch.sh "$sim/lib") || fail "PyTorch cannot be installed"
 { read -r site; read -r dummies; } <<<"$directories"
 
+options=() # of each job
 torchrun() { # torchrun OPTION...: options of the script
   job_log=$work/log/job-$(($(find "$work/log" -name 'job-*' | wc -l) + 1)).log
   : >"$job_log" # there before the job's own process opens it
@@ -22,7 +23,7 @@ torchrun() { # torchrun OPTION...: options of the script
   env PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore OMP_NUM_THREADS=1 \
     LD_LIBRARY_PATH="$PWD/$sim/lib:$dummies" \
     /usr/bin/python3 -m torch.distributed.run --nproc-per-node "$ranks" --master-port "$(free_port)" \
-    tests/sim/ddp_nccl.py --faults "$control/faults" --out "$control/truth" --limit "$limit" "$@" \
+    tests/sim/ddp_nccl.py --faults "$control/faults" --out "$control/truth" --limit "$limit" "${options[@]}" "$@" \
     >"$job_log" 2>&1 &
   job_pid=$!
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real PyTorch 2.15 DistributedDataParallel job over NCCL, on the stand-in libraries.
+"""A real PyTorch 2.15 DistributedDataParallel or FSDP job over NCCL, on the stand-in libraries.
 
     torch.distributed.run --nproc-per-node 4 ddp_nccl.py [--seconds S] [--compute-ms MS]
         [--faults FILE] [--out DIR] [--limit SECONDS]
+        [--ahead] [--fsdp]
 
 Compute is a kernel of the stand-in device on PyTorch's stream. The norm of the gradients is read
 before they are reduced, as Megatron's check for wrong numbers does. Faults are those of fault.h: compute, loader, hang,
@@ -20,6 +21,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
 
 from ddp import FLOAT_BYTES, Truth, faults
 
@@ -80,6 +82,8 @@ def main():
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--compute-ms", type=float, default=40)
     parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--fsdp", action="store_true", help="fully_shard() in place of DistributedDataParallel; nothing is counted")
+    parser.add_argument("--ahead", action="store_true", help="the host reads nothing of the device, but every 50 steps")
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--faults")
     parser.add_argument("--out")
@@ -95,16 +99,22 @@ def main():
     model = torch.nn.Sequential(
         torch.nn.Linear(options.width, options.width, bias=False), torch.nn.ReLU(),
         torch.nn.Linear(options.width, options.width, bias=False)).cuda()
-    model = torch.nn.parallel.DistributedDataParallel(model)
-    count_setup(truth, model)
+    if options.fsdp:
+        for layer in list(model.children()) + [model]:
+            fully_shard(layer)
+    else:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+        count_setup(truth, model)
 
     def hook(_, bucket):
         truth.add("all-reduce", "world", rank, size, bucket.buffer().numel())
-        bucket.buffer().norm().item()
+        if not options.ahead:
+            bucket.buffer().norm().item()
         work = dist.all_reduce(bucket.buffer(), async_op=True)
         return work.get_future().then(lambda done: done.value()[0] / size)
 
-    model.register_comm_hook(None, hook)
+    if not options.fsdp:
+        model.register_comm_hook(None, hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     kernel = Kernel()
     begin = shown = time.monotonic()
@@ -125,15 +135,17 @@ def main():
         optimizer.step()
         over = (truth.steps + 1 >= options.steps if options.steps
                 else time.monotonic() - begin >= options.seconds)
-        wish = torch.tensor([1.0 if over or "stop" in now else 0.0]).cuda()
-        dist.all_reduce(wish)
-        truth.add("all-reduce", "world", rank, size, 1)
+        reads = not options.ahead or truth.steps % 50 == 49
+        if reads:
+            wish = torch.tensor([1.0 if over or "stop" in now else 0.0]).cuda()
+            dist.all_reduce(wish)
+            truth.add("all-reduce", "world", rank, size, 1)
         truth.steps += 1
         if rank == 0 and time.monotonic() - shown >= 1:
             took = (time.monotonic() - shown) * 1e3 / (truth.steps - shown_steps)
             print(f"step {truth.steps}, {took:.1f} ms a step", flush=True)
             shown, shown_steps = time.monotonic(), truth.steps
-        if wish.item() > 0:
+        if reads and wish.item() > 0:
             break
     torch.cuda.synchronize()
     if options.out:

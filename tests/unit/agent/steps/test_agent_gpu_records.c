@@ -174,6 +174,99 @@ static void nonsense_is_counted(void **state)
 	nt_gpu_records_free(t.records);
 }
 
+static void call_nccl(struct taken *t, uint64_t entry_ns, uint32_t tid, enum nt_op op, uint64_t nth,
+		      uint64_t group)
+{
+	nt_gpu_records_collective(t->records, &(struct nt_gpu_collective){.entry_ns = entry_ns,
+									  .comm = 77,
+									  .comm_rank = 2,
+									  .tid = tid,
+									  .op = op,
+									  .nth = nth,
+									  .group = group});
+}
+
+static void put_kernel(struct taken *t, enum nt_gpu_record_op op, uint32_t correlation,
+		       uint64_t launch_ns)
+{
+	put(t, NT_GPU_RECORD_LAUNCH, correlation, launch_ns, launch_ns + MS);
+	put(t, NT_GPU_RECORD_COMMUNICATION, correlation, launch_ns + 500 * MS,
+	    launch_ns + 520 * MS);
+	t->event.record[t->event.records - 1].op = (uint8_t)op;
+}
+
+static void a_kernel_of_nccl_is_that_of_the_call_before(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	call_nccl(&t, 100 * MS, 1, NT_OP_ALL_REDUCE, 5, 0);
+	call_nccl(&t, 110 * MS, 1, NT_OP_ALL_GATHER, 9, 0);
+	call_nccl(&t, 120 * MS, 1, NT_OP_ALL_REDUCE, 6, 0);
+	/* The second ends last. */
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 8, 101 * MS);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 10, 121 * MS);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_GATHER, 9, 111 * MS);
+	send(&t, 900 * MS);
+	assert_int_equal(t.intervals, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(t.interval[i].communicates);
+		assert_int_equal(t.interval[i].comm, 77);
+		assert_int_equal(t.interval[i].comm_rank, 2);
+		assert_int_equal(t.interval[i].number, i + 1);
+	}
+	assert_int_equal(t.interval[0].nth, 5);
+	assert_int_equal(t.interval[1].nth, 6);
+	assert_int_equal(t.interval[2].nth, 9);
+	assert_int_equal(t.interval[2].op, NT_OP_ALL_GATHER);
+	nt_gpu_records_free(t.records);
+}
+
+static void a_kernel_whose_call_is_not_certain_has_none(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 1, 90 * MS); /* no call was seen */
+	call_nccl(&t, 100 * MS, 1, NT_OP_ALL_REDUCE, 5, 0);
+	put_kernel(&t, NT_GPU_RECORD_OP_BROADCAST, 2, 101 * MS); /* another operation */
+	put_kernel(&t, NT_GPU_RECORD_OP_UNKNOWN, 3, 102 * MS);
+	call_nccl(&t, 110 * MS, 2, NT_OP_ALL_REDUCE, 6, 0);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 4, 111 * MS); /* of either thread */
+	call_nccl(&t, 120 * MS, 2, NT_OP_ALL_REDUCE, 7, 3);
+	call_nccl(&t, 121 * MS, 2, NT_OP_ALL_REDUCE, 8, 3);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 5, 122 * MS); /* of both */
+	call_nccl(&t, 130 * MS, 2, NT_OP_ALL_REDUCE, 9, 4);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 6, 131 * MS); /* alone in its group */
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 7, 132 * MS); /* a second one */
+	send(&t, 900 * MS);
+	assert_int_equal(t.intervals, 7);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(t.interval[i].nth, i == 5 ? 9 : 0);
+	nt_gpu_records_free(t.records);
+}
+
+static void calls_whose_kernels_never_come_have_a_cap(void **state)
+{
+	static struct taken t;
+	const uint32_t calls = 3 * NT_GPU_RECORDS_COLLECTIVES + 7;
+
+	(void)state;
+	start(&t);
+	for (uint32_t i = 1; i <= calls; i++)
+		call_nccl(&t, i, 1, NT_OP_ALL_REDUCE, i, 0);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 1, calls - NT_GPU_RECORDS_COLLECTIVES);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 2, calls - NT_GPU_RECORDS_COLLECTIVES + 1);
+	put_kernel(&t, NT_GPU_RECORD_OP_ALL_REDUCE, 3, calls);
+	send(&t, 900 * MS);
+	assert_int_equal(t.interval[0].nth, 0);
+	assert_int_equal(t.interval[1].nth, calls - NT_GPU_RECORDS_COLLECTIVES + 1);
+	assert_int_equal(t.interval[2].nth, calls);
+	nt_gpu_records_free(t.records);
+}
+
 /* A hostile process: kernels that never have a call, and correlations of all values. */
 static void what_waits_has_a_cap(void **state)
 {
@@ -204,6 +297,9 @@ int main(void)
 		cmocka_unit_test(a_gap_in_the_records_is_one_in_the_intervals),
 		cmocka_unit_test(nonsense_is_counted),
 		cmocka_unit_test(what_waits_has_a_cap),
+		cmocka_unit_test(a_kernel_of_nccl_is_that_of_the_call_before),
+		cmocka_unit_test(a_kernel_whose_call_is_not_certain_has_none),
+		cmocka_unit_test(calls_whose_kernels_never_come_have_a_cap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
