@@ -246,6 +246,8 @@ static const struct metric_row rows[] = {
 		"Malformed records, which were discarded."),
 	COUNTER("gpu_records_unmatched", NULL, tracker.gpu_records.unmatched,
 		"Kernels of which the call that enqueued them is unknown."),
+	COUNTER("gpu_processes_silent", NULL, tracker.gpu_silent,
+		"Processes that launched kernels while they were measured, and reported none."),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,
 		"Busy intervals of streams that plugins reported."),
 	COUNTER("gpu_intervals_lost", NULL, tracker.gpu_lost,

@@ -245,6 +245,7 @@ static void add(struct nt_gpu_records *records, const struct nt_gpu_record *reco
 		return;
 	case NT_GPU_RECORD_KERNEL:
 	case NT_GPU_RECORD_COMMUNICATION:
+		records->stats.kernels++;
 		add_kernel(records, record, now_ns, fn, data);
 		return;
 	case NT_GPU_RECORD_COPY:

@@ -26,7 +26,7 @@ enum {
 struct nt_gpu_records;
 
 struct nt_gpu_records_stats {
-	uint64_t records;
+	uint64_t records, kernels;
 	uint64_t lost; /* gaps in their numbers */
 	uint64_t malformed;
 	uint64_t unmatched; /* kernels without a call */

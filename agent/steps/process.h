@@ -109,6 +109,8 @@ struct nt_process {
 	uint64_t gpu_number[2];
 	struct nt_gpu_records *gpu_records; /* owned; NULL: its GPU is not measured now */
 	uint64_t gpu_open_ns; /* boot time, since when it is measured; 0: it is not */
+	uint64_t gpu_open_launches; /* so far, at that time */
+	bool gpu_is_silent; /* it launched kernels while it was measured, and reported none */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 
 	struct nt_process_counters counters; /* at the last window */

@@ -7,6 +7,11 @@
 #include "common/system/log.h"
 
 #define GPU_AHEAD_NS NT_SECOND
+#define SILENT_NS    (2 * NT_SECOND) /* of a measurement without a kernel */
+
+enum {
+	SILENT_LAUNCHES = 10,
+};
 
 static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
 {
@@ -84,6 +89,7 @@ void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gp
 	const struct nt_gpu_records_stats *more = nt_gpu_records_stats(records);
 
 	sum->gpu_records.records += more->records;
+	sum->gpu_records.kernels += more->kernels;
 	sum->gpu_records.lost += more->lost;
 	sum->gpu_records.malformed += more->malformed;
 	sum->gpu_records.unmatched += more->unmatched;
@@ -96,12 +102,20 @@ static void take_interval(void *data, const struct nt_gpu_interval *interval)
 	nt_tracker_gpu(data, interval);
 }
 
+/* As of its last window. */
+static uint64_t launches_of(const struct nt_process *process)
+{
+	return process->counters.calls[NT_COUNTER_LAUNCH] +
+	       process->counters.calls[NT_COUNTER_DRIVER_LAUNCH];
+}
+
 /* Kernels of several ranks in one process cannot be told apart. */
 static void open_ranks(struct nt_process *process, uint64_t from_ns)
 {
 	for (uint32_t i = 0; i < process->ranks && process->ranks == 1; i++)
 		nt_rank_gpu_open(process->rank[i], from_ns);
 	process->gpu_open_ns = from_ns;
+	process->gpu_open_launches = launches_of(process);
 	process->gpu_number[0] = process->gpu_number[1] = 0;
 }
 
@@ -146,10 +160,28 @@ void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 		note_given_up(process);
 }
 
+/* As when another client of CUPTI ended all tracing of the process: nothing else shows that. */
+static void note_silence(struct nt_tracker *tracker, struct nt_process *process)
+{
+	const uint64_t launches = launches_of(process) - process->gpu_open_launches;
+
+	if (process->gpu_is_silent || !process->gpu_open_ns ||
+	    tracker->now_ns < process->gpu_open_ns + SILENT_NS || launches < SILENT_LAUNCHES ||
+	    nt_gpu_records_stats(process->gpu_records)->kernels)
+		return;
+	process->gpu_is_silent = true;
+	tracker->stats.gpu_silent++;
+	(void)nt_warn(0,
+		      "process %u launched %llu kernels and CUPTI reported none of them: another "
+		      "profiler may have ended its tracing",
+		      process->pid, (unsigned long long)launches);
+}
+
 static void close_process(struct nt_tracker *tracker, struct nt_process *process)
 {
 	if (!process->gpu_records)
 		return;
+	note_silence(tracker, process);
 	nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
 	nt_gpu_records_free(nt_take(process->gpu_records));
 	process->gpu_open_ns = 0;

@@ -450,6 +450,28 @@ static void own_work_is_known_while_it_is_measured(void **state)
 	node_stop(&device.node);
 }
 
+/* Another client of CUPTI ends everybody's tracing, and says nothing. */
+static void a_process_that_launches_and_reports_nothing_is_counted_once(void **state)
+{
+	struct device device;
+
+	(void)state;
+	start(&device);
+	device.silent = true;
+	for (int i = 0; i < 3; i++) {
+		open_records(&device);
+		run_records(&device, 30);
+		nt_tracker_gpu_closed_all(device.node.tracker);
+	}
+	assert_int_equal(stats_of(&device).gpu_silent, 1);
+	device.silent = false;
+	open_records(&device);
+	run_records(&device, 30);
+	nt_tracker_gpu_closed_all(device.node.tracker);
+	assert_int_equal(stats_of(&device).gpu_silent, 1);
+	node_stop(&device.node);
+}
+
 static void records_of_a_process_that_is_no_rank_are_counted(void **state)
 {
 	struct nt_event_gpu batch = {
@@ -478,6 +500,7 @@ int main(void)
 		cmocka_unit_test(what_held_the_gpu_down_is_told_as_differences),
 		cmocka_unit_test(own_work_is_known_while_it_is_measured),
 		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
+		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
