@@ -47,7 +47,8 @@ LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize=% --coverage
 
 # ---- what is built -------------------------------------------------------------------------------
 
-libraries := common proto detect engine agent aggregator cli
+# The last is for tests alone: what runs inside traced processes is built by tests/make/plugin.mk.
+libraries := common proto detect engine agent aggregator cli plugin
 main_neutracer-agent := agent
 main_neutracer-aggregator := aggregator
 main_neutracer := cli

@@ -18,6 +18,7 @@
 #define NT_MARK_NOP  "nop"
 #define NT_MARK_ARGS "8@x0 8@x1 8@x2"
 #else
+/* cppcheck-suppress preprocessorErrorDirective */
 #error "no marks for this processor"
 #endif
 

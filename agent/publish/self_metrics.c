@@ -246,6 +246,8 @@ static const struct metric_row rows[] = {
 		"Malformed records, which were discarded."),
 	COUNTER("gpu_records_unmatched", NULL, tracker.gpu_records.unmatched,
 		"Kernels of which the call that enqueued them is unknown."),
+	COUNTER("gpu_records_earlier", NULL, tracker.gpu_records.earlier,
+		"Kernels that were enqueued before a measurement and ran in it."),
 	COUNTER("gpu_processes_silent", NULL, tracker.gpu_silent,
 		"Processes that launched kernels while they were measured, and reported none."),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,

@@ -6,7 +6,9 @@
 
 #include "common/system/clock.h"
 
-#define WAIT_NS NT_SECOND /* of a kernel for its call, by the times of the batches */
+#define EARLIER_NS (200 * NT_MILLISECOND) /* calls of all threads are fetched in that time */
+#define LOST_MOST  (1ULL << 32) /* records between two batches */
+#define WAIT_NS    NT_SECOND /* of a kernel for its call, by the times of the batches */
 
 struct call {
 	uint64_t entry_ns;
@@ -28,6 +30,7 @@ struct nt_gpu_records {
 	struct nt_gpu_collective collective[NT_GPU_RECORDS_COLLECTIVES]; /* a ring, by entry_ns */
 	uint32_t first_collective, collectives;
 	uint64_t open_ns;
+	uint32_t first_call; /* lowest correlation of a call since then; 0: none yet */
 	bool given_up;
 	int32_t result;
 	struct nt_gpu_records_stats stats;
@@ -78,6 +81,12 @@ static const struct call *call_of(const struct nt_gpu_records *records, uint32_t
 	const struct call *call = &records->call[correlation % NT_GPU_RECORDS_CALLS];
 
 	return correlation && call->correlation == correlation ? call : NULL;
+}
+
+/* It was enqueued before calls were reported, and so before the measurement. */
+static bool is_earlier(const struct nt_gpu_records *records, uint32_t correlation)
+{
+	return records->first_call && (int32_t)(correlation - records->first_call) < 0;
 }
 
 /* The gap in the numbers of the intervals says that one was lost. */
@@ -195,9 +204,14 @@ static void settle(struct nt_gpu_records *records, uint64_t now_ns, nt_gpu_recor
 		const struct kernel *kernel = kernel_at(records, 0);
 		const struct call *call = call_of(records, kernel->record.correlation);
 
-		if (!call && now_ns < kernel->since_ns + WAIT_NS)
+		const bool earlier = is_earlier(records, kernel->record.correlation) && !call;
+		const uint64_t wait_ns = earlier ? EARLIER_NS : WAIT_NS;
+
+		if (!call && now_ns < kernel->since_ns + wait_ns)
 			return;
-		if (call)
+		if (earlier)
+			records->stats.earlier++;
+		else if (call)
 			hand_out(records, &kernel->record, call, fn, data);
 		else
 			lose(records, &kernel->record);
@@ -228,7 +242,7 @@ static void reopen(struct nt_gpu_records *records, uint64_t from_ns)
 {
 	records->open_ns = from_ns;
 	records->given_up = false;
-	records->first = records->count = 0;
+	records->first = records->count = records->first_call = 0;
 }
 
 static void add(struct nt_gpu_records *records, const struct nt_gpu_record *record, uint64_t now_ns,
@@ -240,6 +254,8 @@ static void add(struct nt_gpu_records *records, const struct nt_gpu_record *reco
 	}
 	switch ((enum nt_gpu_record_kind)record->kind) {
 	case NT_GPU_RECORD_LAUNCH:
+		if (!records->first_call || is_earlier(records, record->correlation))
+			records->first_call = record->correlation;
 		records->call[record->correlation % NT_GPU_RECORDS_CALLS] =
 			(struct call){record->start_ns, record->correlation};
 		return;
@@ -266,10 +282,11 @@ void nt_gpu_records_add(struct nt_gpu_records *records, const struct nt_event_gp
 			nt_gpu_records_fn fn, void *data)
 {
 	const uint64_t now_ns = event->h.entry_ns;
+	const uint64_t next = records->number + 1;
 
-	/* A number that goes back is of a new count. */
-	if (records->number && event->number > records->number + 1) {
-		records->stats.lost += event->number - records->number - 1;
+	/* A number that goes back is of a new count, as is one that no loss explains. */
+	if (records->number && event->number > next && event->number - next < LOST_MOST) {
+		records->stats.lost += event->number - next;
 		records->intervals[0]++;
 		records->intervals[1]++;
 	}

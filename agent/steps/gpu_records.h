@@ -4,8 +4,9 @@
  * kernel is joined with the call that enqueued it, by their correlation: the call says when.
  *
  * Records of calls and of kernels come in different buffers, in any order. A kernel waits for its
- * call for a second; a call waits for its kernels until as many later calls have come as the table
- * holds. A kernel without its call is lost. All values are the process's own.
+ * call for a second, or for a fifth of one if it was enqueued before the measurement. A call waits
+ * for its kernels until as many later calls have come as the table holds. A kernel without its call
+ * is lost. All values are the process's own.
  */
 #ifndef NT_AGENT_STEPS_GPU_RECORDS_H
 #define NT_AGENT_STEPS_GPU_RECORDS_H
@@ -30,6 +31,7 @@ struct nt_gpu_records_stats {
 	uint64_t lost; /* gaps in their numbers */
 	uint64_t malformed;
 	uint64_t unmatched; /* kernels without a call */
+	uint64_t earlier; /* kernels that were enqueued before the measurement */
 };
 
 /* A call of NCCL. */

@@ -93,6 +93,7 @@ void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gp
 	sum->gpu_records.lost += more->lost;
 	sum->gpu_records.malformed += more->malformed;
 	sum->gpu_records.unmatched += more->unmatched;
+	sum->gpu_records.earlier += more->earlier;
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -119,12 +120,13 @@ static void open_ranks(struct nt_process *process, uint64_t from_ns)
 	process->gpu_number[0] = process->gpu_number[1] = 0;
 }
 
-static void note_given_up(const struct nt_process *process)
+static void note_given_up(struct nt_process *process)
 {
 	int32_t result;
 
-	if (!nt_gpu_records_given_up(process->gpu_records, &result))
+	if (process->gpu_is_refused || !nt_gpu_records_given_up(process->gpu_records, &result))
 		return;
+	process->gpu_is_refused = true;
 	if (result == 0)
 		(void)nt_warn(
 			0,
@@ -140,8 +142,6 @@ void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 {
 	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
 	struct nt_gpu_records *records;
-	int32_t result;
-	bool given_up;
 
 	if (!process || !process->ranks) {
 		tracker->stats.gpu_unowned += batch->records;
@@ -152,12 +152,10 @@ void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 		return;
 	}
 	records = process->gpu_records;
-	given_up = nt_gpu_records_given_up(records, &result);
 	nt_gpu_records_add(records, batch, take_interval, tracker);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));
-	if (!given_up)
-		note_given_up(process);
+	note_given_up(process);
 }
 
 /* As when another client of CUPTI ended all tracing of the process: nothing else shows that. */

@@ -2,40 +2,34 @@
 #include "plugin/cupti/buffer_pool.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
-enum {
-	WORD_BITS = 64,
-	WORDS = NT_BUFFERS / WORD_BITS,
-};
-
-static uint8_t pool[NT_BUFFERS][NT_BUFFER_BYTES] __attribute__((aligned(64)));
-static _Atomic uint64_t in_use[WORDS]; /* a bit per buffer */
+static uint8_t reserved; /* its address stands for a buffer that is being made */
+static uint8_t *_Atomic taken[NT_BUFFERS]; /* NULL: free. What another client freed stays here. */
 
 uint8_t *nt_buffer_pool_take(void)
 {
-	for (int word = 0; word < WORDS; word++) {
-		uint64_t used = atomic_load_explicit(&in_use[word], memory_order_relaxed);
+	for (int i = 0; i < NT_BUFFERS; i++) {
+		uint8_t *buffer = NULL;
 
-		while (~used) {
-			const int bit = __builtin_ctzll(~used);
-
-			if (atomic_compare_exchange_weak_explicit(
-				    &in_use[word], &used, used | UINT64_C(1) << bit,
-				    memory_order_acquire, memory_order_relaxed))
-				return pool[word * WORD_BITS + bit];
-		}
+		if (!atomic_compare_exchange_strong(&taken[i], &buffer, &reserved))
+			continue;
+		buffer = aligned_alloc(8, NT_BUFFER_BYTES);
+		atomic_store(&taken[i], buffer);
+		return buffer;
 	}
 	return NULL;
 }
 
-int nt_buffer_pool_give(const uint8_t *buffer)
+int nt_buffer_pool_give(uint8_t *buffer)
 {
-	const uintptr_t at = (uintptr_t)buffer - (uintptr_t)pool;
-	const size_t index = at / NT_BUFFER_BYTES;
+	for (int i = 0; buffer && buffer != &reserved && i < NT_BUFFERS; i++) {
+		uint8_t *mine = buffer;
 
-	if (at >= sizeof(pool) || at % NT_BUFFER_BYTES)
-		return 0;
-	atomic_fetch_and_explicit(&in_use[index / WORD_BITS], ~(UINT64_C(1) << index % WORD_BITS),
-				  memory_order_release);
-	return 1;
+		if (!atomic_compare_exchange_strong(&taken[i], &mine, NULL))
+			continue;
+		free(buffer);
+		return 1;
+	}
+	return 0;
 }

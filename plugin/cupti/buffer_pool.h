@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffers that CUPTI fills with records. Their memory is touched only while records are made. */
+/*
+ * The buffers that CUPTI fills with records: at most NT_BUFFERS at a time. They are of the heap: if
+ * another client takes over, CUPTI gives the last of them to it, and it may free them.
+ */
 #ifndef NT_PLUGIN_CUPTI_BUFFER_POOL_H
 #define NT_PLUGIN_CUPTI_BUFFER_POOL_H
 
@@ -12,9 +15,9 @@ enum {
 	NT_BUFFERS = 256,
 };
 
-/* NULL: all are in use. Called by threads of the program; takes no lock. */
+/* NULL: all are in use, or there is no memory. Called by threads of the program. */
 uint8_t *nt_buffer_pool_take(void);
-/* 0: it is none of nt_buffer_pool_take(). */
-int nt_buffer_pool_give(const uint8_t *buffer);
+/* Frees it. 0: it is none of nt_buffer_pool_take(), or was given back. */
+int nt_buffer_pool_give(uint8_t *buffer);
 
 #endif

@@ -2,7 +2,9 @@
 #include "plugin/cupti/calls.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -41,40 +43,47 @@ static const char *const names[] = {
 	"libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4", "libcupti.so",
 };
 
-static void *library(void)
+/* False: the library lacks a call, or refuses to work here. */
+static bool find(void *handle, struct nt_cupti_calls *calls)
 {
-	void *handle = NULL;
-
-	for (size_t i = 0; i < COUNT(names) && !handle; i++)
-		handle = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-	for (size_t i = 0; i < COUNT(names) && !handle; i++)
-		handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	return handle;
+	if (!handle)
+		return false;
+	*(void **)&calls->get_version = dlsym(handle, "cuptiGetVersion");
+	*(void **)&calls->register_clock = dlsym(handle, "cuptiActivityRegisterTimestampCallback");
+	*(void **)&calls->register_callbacks = dlsym(handle, "cuptiActivityRegisterCallbacks");
+	*(void **)&calls->enable = dlsym(handle, "cuptiActivityEnable");
+	*(void **)&calls->disable = dlsym(handle, "cuptiActivityDisable");
+	*(void **)&calls->flush = dlsym(handle, "cuptiActivityFlushAll");
+	*(void **)&calls->next_record = dlsym(handle, "cuptiActivityGetNextRecord");
+	*(void **)&calls->dropped = dlsym(handle, "cuptiActivityGetNumDroppedRecords");
+	*(void **)&calls->enable_runtime = dlsym(handle, "cuptiActivityEnableRuntimeApi");
+	*(void **)&calls->enable_driver = dlsym(handle, "cuptiActivityEnableDriverApi");
+	return calls->get_version && calls->register_clock && calls->register_callbacks &&
+	       calls->enable && calls->disable && calls->flush && calls->next_record &&
+	       calls->dropped && calls->get_version(&calls->version) == NT_CUPTI_SUCCESS;
 }
 
 int nt_cupti_calls_load(struct nt_cupti_calls *ret_calls)
 {
+	static const int flags[] = {RTLD_NOW | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL};
+	const char *named = secure_getenv(NT_CUPTI_LIBRARY);
 	struct nt_cupti_calls calls;
-	void *handle = library();
 
-	if (!handle)
-		return -1;
-	*(void **)&calls.get_version = dlsym(handle, "cuptiGetVersion");
-	*(void **)&calls.register_clock = dlsym(handle, "cuptiActivityRegisterTimestampCallback");
-	*(void **)&calls.register_callbacks = dlsym(handle, "cuptiActivityRegisterCallbacks");
-	*(void **)&calls.enable = dlsym(handle, "cuptiActivityEnable");
-	*(void **)&calls.disable = dlsym(handle, "cuptiActivityDisable");
-	*(void **)&calls.flush = dlsym(handle, "cuptiActivityFlushAll");
-	*(void **)&calls.next_record = dlsym(handle, "cuptiActivityGetNextRecord");
-	*(void **)&calls.dropped = dlsym(handle, "cuptiActivityGetNumDroppedRecords");
-	*(void **)&calls.enable_runtime = dlsym(handle, "cuptiActivityEnableRuntimeApi");
-	*(void **)&calls.enable_driver = dlsym(handle, "cuptiActivityEnableDriverApi");
-	if (!calls.get_version || !calls.register_clock || !calls.register_callbacks ||
-	    !calls.enable || !calls.disable || !calls.flush || !calls.next_record ||
-	    !calls.dropped || calls.get_version(&calls.version) != NT_CUPTI_SUCCESS)
-		return -1;
-	*ret_calls = calls;
-	return 0;
+	if (named && *named) {
+		if (!find(dlopen(named, RTLD_NOW | RTLD_LOCAL), &calls))
+			return -1;
+		*ret_calls = calls;
+		return 0;
+	}
+	for (size_t i = 0; i < COUNT(flags); i++) {
+		for (size_t j = 0; j < COUNT(names); j++) {
+			if (!find(dlopen(names[j], flags[i]), &calls))
+				continue;
+			*ret_calls = calls;
+			return 0;
+		}
+	}
+	return -1;
 }
 
 /* The result of the first call of the list. Releases refuse calls that they do not know. */

@@ -5,6 +5,9 @@
 
 #include "plugin/cupti/cupti_abi.h"
 
+/* The environment variable that names the library, where it is not found by its usual names. */
+#define NT_CUPTI_LIBRARY "NEUTRACER_CUPTI_LIBRARY"
+
 struct nt_cupti_calls {
 	int (*get_version)(uint32_t *ret_version);
 	int (*register_clock)(nt_cupti_clock_fn *clock);
@@ -21,7 +24,7 @@ struct nt_cupti_calls {
 };
 
 /*
- * The library that the process has mapped, else one by its name. 0 or -1: there is none, or it
+ * The library that the environment names, else that which the process has mapped, else one by its name. 0 or -1: there is none, or it
  * lacks a call. May load a file: not for threads of the program.
  */
 int nt_cupti_calls_load(struct nt_cupti_calls *ret_calls);

@@ -4,6 +4,8 @@
  *
  *	CUDA_INJECTION64_PATH=/path/to/libneutracer-cupti.so
  *
+ * CUPTI itself is that which the process uses; NEUTRACER_CUPTI_LIBRARY names another.
+ *
  * It starts one thread, which looks once a second whether the agent asks for a measurement. It
  * opens no file and no socket, and prints nothing.
  */

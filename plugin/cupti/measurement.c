@@ -6,21 +6,28 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "plugin/cupti/batch.h"
 #include "plugin/cupti/buffer_pool.h"
 #include "plugin/cupti/report.h"
 
 enum {
 	NULL_BUFFERS = 27, /* from this version on CUPTI accepts that there is no buffer */
 	SILENT_TICKS = 1000 / NT_MEASUREMENT_BUSY_MS,
+	EMPTY_TICKS = 3000 / NT_MEASUREMENT_BUSY_MS, /* of a measurement without any buffer */
+	EMPTY_MOST = 2, /* such measurements in a row */
 	DRAIN_TICKS =
 		2000 / NT_MEASUREMENT_BUSY_MS, /* for kernels that were enqueued before the end */
+	TELL_TICKS =
+		30, /* idle ones; the agent may have lost what it was told, or be another one */
 };
 
 enum measurement_state {
 	STATE_OFF,
 	STATE_OPEN,
+	STATE_CLOSING, /* nobody asks; the next buffer shows that what is enabled is ours */
 	STATE_DRAINING, /* disabled; kernels still run */
-	STATE_YIELDED, /* closed, but what is enabled may be another client's */
+	STATE_PAUSED, /* disabled while it is asked for: no buffer came at all */
+	STATE_YIELDED, /* no buffer came: what is enabled may be another client's */
 	STATE_GIVEN_UP,
 };
 
@@ -29,6 +36,10 @@ static struct nt_cupti_calls calls;
 static bool is_registered;
 static uint32_t ticks; /* in this state */
 static uint32_t silent; /* ticks since the last buffer */
+static bool is_empty; /* no buffer came since it was opened */
+static uint32_t empties; /* measurements without a buffer, in a row */
+static uint32_t refused; /* ticks for which a request is not granted */
+static int refused_for; /* the result that is reported */
 static _Atomic uint64_t completed, declined;
 static uint64_t completed_before, declined_before;
 
@@ -100,10 +111,20 @@ static void enter(enum measurement_state next)
 	ticks = 0;
 }
 
+/* The agent is told in the given tick of its request, and now and then. */
+static void refuse(bool wanted, uint32_t first)
+{
+	refused = wanted ? refused + 1 : 0;
+	if (wanted && refused % TELL_TICKS == first)
+		nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), (uint32_t)refused_for);
+}
+
 static void give_up(int code)
 {
-	nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), (uint32_t)code);
+	refused = 0;
+	refused_for = code;
 	enter(STATE_GIVEN_UP);
+	refuse(true, 1);
 }
 
 /* 0, or the result that prevented it. Another client's callbacks give 0 with is_registered unset. */
@@ -128,6 +149,12 @@ static void disable(void)
 	(void)nt_cupti_calls_launches(&calls, 0);
 	(void)calls.disable(NT_CUPTI_KIND_CONCURRENT_KERNEL);
 	(void)calls.disable(NT_CUPTI_KIND_MEMCPY);
+}
+
+static void report_open(void)
+{
+	enter(STATE_OPEN);
+	nt_report_state(NT_GPU_RECORD_OPEN, now_ns(), 0);
 }
 
 static void open_window(void)
@@ -155,18 +182,42 @@ static void open_window(void)
 		return;
 	}
 	silent = 0;
-	enter(STATE_OPEN);
-	nt_report_state(NT_GPU_RECORD_OPEN, now_ns(), 0);
+	is_empty = true;
+	completed_before = atomic_load(&completed);
+	report_open();
 }
 
+/*
+ * Not a single buffer: the GPU does nothing, or another client registered before and gets what is
+ * reported. It may never fetch that, so all is disabled. If it happens again it is given up.
+ */
+static void close_empty(void)
+{
+	disable();
+	if (++empties >= EMPTY_MOST)
+		give_up(NT_CUPTI_SUCCESS);
+	else
+		enter(STATE_PAUSED);
+}
+
+/*
+ * A client that registered since the last buffer may rely on what is enabled: so it is left as it is
+ * until the next one, or for good.
+ */
 static void close_window(void)
 {
-	if (silent >= SILENT_TICKS) {
+	if (silent == 0) {
+		disable();
+		enter(STATE_DRAINING);
+	} else if (silent >= SILENT_TICKS && is_empty) {
+		close_empty();
+	} else if (silent >= SILENT_TICKS) {
+		refused = 0;
+		refused_for = NT_CUPTI_SUCCESS;
 		enter(STATE_YIELDED);
-		return;
+	} else if (state == STATE_OPEN) {
+		enter(STATE_CLOSING);
 	}
-	disable();
-	enter(STATE_DRAINING);
 }
 
 static void fetch(void)
@@ -179,6 +230,10 @@ static void fetch(void)
 		nt_report_lost(lost);
 	silent = atomic_load(&completed) == completed_before ? silent + 1 : 0;
 	completed_before = atomic_load(&completed);
+	if (silent == 0) {
+		is_empty = false;
+		empties = 0;
+	}
 }
 
 static uint32_t when_closed(bool wanted)
@@ -189,15 +244,34 @@ static uint32_t when_closed(bool wanted)
 	return state == STATE_OPEN ? NT_MEASUREMENT_BUSY_MS : NT_MEASUREMENT_IDLE_MS;
 }
 
+static uint32_t when_yielded(bool wanted)
+{
+	if (wanted)
+		(void)calls.flush(0);
+	/* Ours after all, if a buffer came: the GPU did nothing for a second. */
+	if (atomic_load(&completed) != completed_before) {
+		completed_before = atomic_load(&completed);
+		disable();
+		enter(STATE_DRAINING);
+		return NT_MEASUREMENT_BUSY_MS;
+	}
+	refuse(wanted, 2);
+	return NT_MEASUREMENT_IDLE_MS;
+}
+
 static uint32_t tick(bool wanted)
 {
-
 	ticks++;
 	switch (state) {
 	case STATE_OPEN:
+	case STATE_CLOSING:
 		fetch();
 		if (!wanted)
 			close_window();
+		else if (is_empty && silent >= EMPTY_TICKS)
+			close_empty();
+		else if (state == STATE_CLOSING)
+			report_open();
 		return NT_MEASUREMENT_BUSY_MS;
 	case STATE_DRAINING:
 		fetch();
@@ -208,19 +282,14 @@ static uint32_t tick(bool wanted)
 			enter(STATE_OFF);
 		}
 		return NT_MEASUREMENT_BUSY_MS;
-	case STATE_YIELDED:
-		/* Ours after all, if a buffer came: the GPU did nothing for a second. */
-		if (atomic_load(&completed) != completed_before) {
-			completed_before = atomic_load(&completed);
-			disable();
-			enter(STATE_DRAINING);
-		} else if (wanted && ticks > 1) {
-			give_up(NT_CUPTI_SUCCESS);
-		}
+	case STATE_PAUSED:
+		if (!wanted)
+			enter(STATE_OFF);
 		return NT_MEASUREMENT_IDLE_MS;
+	case STATE_YIELDED:
+		return when_yielded(wanted);
 	case STATE_GIVEN_UP:
-		if (wanted && ticks % 30 == 0)
-			nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), 0);
+		refuse(wanted, 1);
 		return NT_MEASUREMENT_IDLE_MS;
 	default:
 		return when_closed(wanted);
@@ -233,7 +302,7 @@ uint32_t nt_measurement_tick(void)
 
 	atomic_store(&is_inside, true);
 	if (!atomic_load(&is_ending))
-		ms = tick(nt_report_is_wanted());
+		ms = tick(nt_batch_is_wanted());
 	atomic_store(&is_inside, false);
 	return ms;
 }

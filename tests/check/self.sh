@@ -81,6 +81,8 @@ tests/check/banned.sh || bad=1
 # ---- arm64 ---------------------------------------------------------------------------------------
 
 cp -r "$root/bpf" "$tree/"
+mkdir -p "$tree/plugin"
+cp "$root/plugin/gpu_record.h" "$tree/plugin/" # bpf/event.h includes it
 cd "$root"
 expect arm64 bpf/x.bpf.c $'#if defined(__TARGET_ARCH_arm64)\n#error none\n#endif' 'bpf/x.bpf.c does not compile for arm64'
 sed -i.kept 's/user_regs\.regs\[6\]/user_regs.regs[5]/' "$tree/bpf/call.bpf.h"

@@ -1,26 +1,103 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A record of the ring: what is accepted is a whole event, and no byte beyond it is read. */
+/*
+ * Records of the ring. A call: what is accepted is a whole event, and no byte beyond it is read. Batches
+ * of GPU records, one behind the other, as a hostile process may make them: what is accepted lies in its
+ * event, and intervals and figures are not more than what came.
+ */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/probes/event.h"
+#include "agent/steps/gpu_records.h"
 #include "tests/fuzz/cost.h"
 
-static int run(const uint8_t *data, size_t size)
+enum {
+	PID = 7,
+};
+
+struct sums {
+	uint64_t records, kernels, intervals, last_number;
+};
+
+static void read_call(const uint8_t *data, size_t size)
 {
 	struct nt_event_call call;
 	const uint8_t *id = NULL;
 	size_t sent = size < sizeof(call) ? size : sizeof(call);
 
 	if (nt_event_read(data, size, &call, &id) < 0)
-		return 0;
+		return;
 	assert(call.h.size == size);
 	assert(memcmp(&call, data, sent) == 0);
 	for (size_t i = sent; i < sizeof(call); i++)
 		assert(((const uint8_t *)&call)[i] == 0);
 	assert((id != NULL) == (call.h.type == NT_EVENT_INIT));
 	assert(!id || id + NT_ID_BYTES == data + size);
+}
+
+static void take(void *data, const struct nt_gpu_interval *interval)
+{
+	struct sums *sums = data;
+
+	assert(interval->pid == PID && interval->kernels == 1 && !interval->communicates);
+	assert(interval->number > sums->last_number);
+	assert(interval->start_ns <= interval->end_ns);
+	sums->last_number = interval->number;
+	sums->intervals++;
+}
+
+/* In memory that ends with it. */
+static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
+		       struct sums *sums)
+{
+	uint8_t *event = malloc(size ? size : 1);
+	struct nt_event_gpu gpu;
+
+	if (!event)
+		return;
+	memcpy(event, data, size);
+	if (nt_event_read_gpu(event, size, &gpu) == 0) {
+		assert(gpu.records >= 1 && gpu.records <= NT_GPU_BATCH);
+		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);
+		assert(memcmp(&gpu, data, NT_GPU_BYTES(gpu.records)) == 0);
+		for (uint32_t i = 0; i < gpu.records; i++)
+			sums->kernels += gpu.record[i].kind == NT_GPU_RECORD_KERNEL;
+		sums->records += gpu.records;
+		nt_gpu_records_add(records, &gpu, take, sums);
+	}
+	free(event);
+}
+
+static void read_batches(const uint8_t *data, size_t size, struct nt_gpu_records *records)
+{
+	const struct nt_gpu_records_stats *stats = nt_gpu_records_stats(records);
+	struct nt_event_header h;
+	struct sums sums = {0};
+
+	while (size >= sizeof(h)) {
+		memcpy(&h, data, sizeof(h));
+		if (h.size < sizeof(h) || h.size > size)
+			break;
+		read_batch(data, h.size, records, &sums);
+		data += h.size;
+		size -= h.size;
+	}
+	read_batch(data, size, records, &sums);
+	assert(stats->records == sums.records && stats->malformed <= sums.records);
+	assert(sums.intervals + stats->unmatched <= sums.kernels);
+}
+
+static int run(const uint8_t *data, size_t size)
+{
+	struct nt_gpu_records *records = NULL;
+
+	read_call(data, size);
+	if (nt_gpu_records_new(PID, &records) < 0)
+		return 0;
+	read_batches(data, size, records);
+	nt_gpu_records_free(records);
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {4096, 0}, .steps = {1000, 4})
+FUZZ_TARGET(run, .peak = {1 << 20, 4}, .steps = {1000, 4})

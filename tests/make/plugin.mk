@@ -16,8 +16,15 @@ $(PLUGIN)/obj/%.o: plugin/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(plugin_cflags) -include features.h -include plugin/glibc.h -c $< -o $@
 
+# Up to glibc 2.33 dlopen() is in libdl: it is needed, although this machine's C library has it.
 $(PLUGIN)/libneutracer-cupti.so: $(patsubst plugin/%.c,$(PLUGIN)/obj/%.o,$(wildcard plugin/cupti/*.c))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(plugin_ldflags) -Wl,-soname,$(@F) -o $@ $^ -ldl
+	$(Q)$(CC) $(plugin_ldflags) -Wl,-soname,$(@F) -o $@ $^ -Wl,--no-as-needed -l:libdl.so.2
 
+# Unit tests stand in for CUPTI, and for the waiting at the end of a process.
+$(addprefix $(B)/test/plugin/cupti/test_plugin_,measurement measurement_end): private LDFLAGS += \
+	-Wl,--wrap=nt_cupti_calls_load
+$(B)/test/plugin/cupti/test_plugin_measurement_end: private LDFLAGS += -Wl,--wrap=nanosleep
+
+check_needs += $(if $(filter release,$(notdir $(B))),plugin)

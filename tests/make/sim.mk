@@ -106,10 +106,15 @@ $(SIM)/selftest: $(addprefix $(SIM)/obj/,selftest.o job.o) $(addprefix $(SIM)/li
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
 
-# A test names this one in CUDA_INJECTION64_PATH.
+# Tests name these in CUDA_INJECTION64_PATH.
 $(SIM)/lib/libsim-injected.so: $(call sim_objects,injected) $(SIM)/lib/libcuda.so.1
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^
+
+$(SIM)/lib/libsim-profiler.so: $(call sim_objects,profiler) $(SIM)/lib/libcupti.so.12
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^ -lpthread -ldl
+check_e2e_needs += $(SIM)/lib/libsim-profiler.so
 
 $(SIM)/selftest_cupti: $(addprefix $(SIM)/obj/,selftest_cupti.o cupti_client.o job.o) \
 		$(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.13 libnccl.so.2 libcupti.so.12) | $(SIM)/lib/libsim-injected.so

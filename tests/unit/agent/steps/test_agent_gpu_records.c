@@ -113,6 +113,7 @@ static void a_kernel_without_its_call_is_lost(void **state)
 
 	(void)state;
 	start(&t);
+	put(&t, NT_GPU_RECORD_LAUNCH, 7, 90 * MS, 91 * MS);
 	put(&t, NT_GPU_RECORD_KERNEL, 8, 200 * MS, 250 * MS);
 	put(&t, NT_GPU_RECORD_LAUNCH, 9, 110 * MS, 111 * MS);
 	put(&t, NT_GPU_RECORD_KERNEL, 9, 250 * MS, 260 * MS);
@@ -125,6 +126,30 @@ static void a_kernel_without_its_call_is_lost(void **state)
 	assert_int_equal(t.intervals, 1);
 	assert_int_equal(t.interval[0].number, 2); /* the gap says so */
 	assert_int_equal(nt_gpu_records_stats(t.records)->unmatched, 1);
+	nt_gpu_records_free(t.records);
+}
+
+/* It is of no step that is measured, and nothing waits for its call. */
+static void a_kernel_that_was_enqueued_before_the_measurement_is_left_out(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_KERNEL, UINT32_MAX, 100 * MS, 110 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 7, 110 * MS, 120 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 9, 105 * MS, 106 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 8, 104 * MS, 106 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 8, 120 * MS, 130 * MS);
+	put(&t, NT_GPU_RECORD_KERNEL, 9, 130 * MS, 140 * MS);
+	send(&t, 200 * MS);
+	assert_int_equal(t.intervals, 0); /* the call of another thread may still come */
+	put(&t, NT_GPU_RECORD_LAUNCH, 10, 390 * MS, 391 * MS);
+	send(&t, 400 * MS);
+	assert_int_equal(t.intervals, 2);
+	assert_int_equal(t.interval[0].number, 1);
+	assert_int_equal(nt_gpu_records_stats(t.records)->earlier, 2);
+	assert_int_equal(nt_gpu_records_stats(t.records)->unmatched, 0);
 	nt_gpu_records_free(t.records);
 }
 
@@ -142,6 +167,11 @@ static void a_gap_in_the_records_is_one_in_the_intervals(void **state)
 	put(&t, NT_GPU_RECORD_KERNEL, 9, 200 * MS, 250 * MS);
 	send(&t, 310 * MS);
 	assert_int_equal(t.interval[1].number, 3);
+	assert_int_equal(nt_gpu_records_stats(t.records)->lost, 7);
+	/* A process may count as it likes. */
+	t.number += 1ULL << 40;
+	put(&t, NT_GPU_RECORD_LAUNCH, 10, 100 * MS, 101 * MS);
+	send(&t, 315 * MS);
 	assert_int_equal(nt_gpu_records_stats(t.records)->lost, 7);
 	/* The count of the process begins anew. */
 	t.number = 0;
@@ -300,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_of_nccl_is_that_of_the_call_before),
 		cmocka_unit_test(a_kernel_whose_call_is_not_certain_has_none),
 		cmocka_unit_test(calls_whose_kernels_never_come_have_a_cap),
+		cmocka_unit_test(a_kernel_that_was_enqueued_before_the_measurement_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
