@@ -10,7 +10,7 @@ static __always_inline bool send_batch(const void *from, __u64 number, __u32 rec
 {
 	const __u32 size = NT_GPU_BYTES(room);
 	struct nt_event_gpu *event;
-	__u64 flags;
+	__u64 flags, bytes;
 
 	if (!nt_room(size, &flags))
 		return false;
@@ -27,8 +27,14 @@ static __always_inline bool send_batch(const void *from, __u64 number, __u32 rec
 	event->number = number;
 	event->unused = 0;
 	event->records = records;
-	/* Less than the room is left as it is: the agent reads `records` of them. */
-	if (bpf_probe_read_user(event->record, records * sizeof(struct nt_gpu_record), from) < 0) {
+	/*
+	 * Less than the room is left as it is: the agent reads `records` of them. Verifiers up to 6.1
+	 * know the limit only of the very register that is compared.
+	 */
+	bytes = records * sizeof(struct nt_gpu_record);
+	barrier_var(bytes);
+	if (bytes > room * sizeof(struct nt_gpu_record) ||
+	    bpf_probe_read_user(event->record, bytes, from) < 0) {
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return false;
 	}

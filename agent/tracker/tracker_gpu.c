@@ -165,7 +165,8 @@ static void note_silence(struct nt_tracker *tracker, struct nt_process *process)
 
 	if (process->gpu_is_silent || !process->gpu_open_ns ||
 	    tracker->now_ns < process->gpu_open_ns + SILENT_NS || launches < SILENT_LAUNCHES ||
-	    nt_gpu_records_stats(process->gpu_records)->kernels)
+	    nt_gpu_records_stats(process->gpu_records)->kernels || process->gpu_number[0] ||
+	    process->gpu_number[1])
 		return;
 	process->gpu_is_silent = true;
 	tracker->stats.gpu_silent++;

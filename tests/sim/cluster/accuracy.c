@@ -7,7 +7,7 @@
  * With --one-in N it plays one run of N, of each case and each layout.
  *
  *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--large] [--wrong]
- *		 [--list] [--one-in N]
+ *		 [--list] [--one-in N] [--measures]
  */
 #include <errno.h>
 #include <getopt.h>
@@ -69,6 +69,7 @@ struct options {
 	uint64_t first, last, one_in;
 	const char *kind, *layout, *mode;
 	bool large, wrong, list;
+	bool measures; /* devices, as the agent schedules it */
 };
 
 struct sums {
@@ -304,6 +305,7 @@ static int run_kind(const struct options *opt, const struct cl_case *kind, enum 
 			if (!is_its_turn(opt, kind, i, mode, seed))
 				continue;
 			r = make_scenario(kind, &layouts[i], mode, seed, &s);
+			s.measures = opt->measures;
 			r = r ?: run_one(opt, &s, sums, all);
 		}
 	}
@@ -378,7 +380,8 @@ static int usage(FILE *out, int code)
 {
 	(void)fprintf(out,
 		      "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
-		      "                [--mode NAME] [--large] [--wrong] [--list] [--one-in N]\n");
+		      "                [--mode NAME] [--large] [--wrong] [--list] [--one-in N]\n"
+		      "                [--measures]\n");
 	return code;
 }
 
@@ -392,6 +395,7 @@ int main(int argc, char **argv)
 		{"large", no_argument, NULL, 'L'},
 		{"wrong", no_argument, NULL, 'w'},
 		{"list", no_argument, NULL, 'i'},
+		{"measures", no_argument, NULL, 'M'}, /* devices in windows, with --mode plugin */
 		{"one-in", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -422,6 +426,9 @@ int main(int argc, char **argv)
 			break;
 		case 'i':
 			opt.list = true;
+			break;
+		case 'M':
+			opt.measures = true;
 			break;
 		case 'o':
 			if (nt_parse_u64(optarg, strlen(optarg), 1, 1000, &opt.one_in) < 0)

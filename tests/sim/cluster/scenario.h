@@ -103,6 +103,11 @@ struct cl_scenario {
 	bool aligned_end; /* a small all-reduce of all ranks ends the step */
 	uint32_t node_ranks;
 	uint32_t stride; /* places from a rank to the next: 1: numbered node by node */
+	/*
+	 * With CL_PLUGIN: devices are measured as the agent schedules it (agent/gpu/gpu_schedule.h), without the time
+	 * in which a job is new; else always.
+	 */
+	bool measures;
 	double bare; /* share of nodes that no plugin tells of, with CL_PLUGIN */
 	/* Agents come to a running job, each within so many steps; 0: they are there before it. */
 	uint32_t late_agents;

@@ -104,6 +104,24 @@ static void where_devices_tell_every_layout_shows_who_is_slow(void **state)
 	play(scenario, 0);
 }
 
+/* For seconds of every thirty, and without a pause once the steps are longer. */
+static void devices_that_are_measured_in_windows_show_who_is_slow(void **state)
+{
+	struct cl_scenario scenario = scenario_with("compute 5 1.3 from 90");
+
+	(void)state;
+	scenario.mode = CL_PLUGIN;
+	scenario.measures = true;
+	scenario.steps = 150;
+	play(scenario, 1);
+	scenario = scenario_with(NULL);
+	scenario.mode = CL_PLUGIN;
+	scenario.measures = true;
+	scenario.steps = 150;
+	scenario.jitter = 0.02;
+	play(scenario, 0);
+}
+
 static void devices_that_transfer_slowly_are_tier_3(void **state)
 {
 	struct cl_scenario scenario = scenario_with("nic 1 5 from 30");
@@ -428,6 +446,7 @@ int main(void)
 		cmocka_unit_test(bad_weather_changes_no_verdict),
 		cmocka_unit_test(a_fault_after_a_restart_of_the_agent_is_named),
 		cmocka_unit_test(a_fault_that_is_no_fault_is_refused),
+		cmocka_unit_test(devices_that_are_measured_in_windows_show_who_is_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,8 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 {
 	struct cl_node *node = data;
 
+	nt_gpu_schedule_steps(&node->schedule, window->rank.pid, window->steps, window->step_ns,
+			      (uint64_t)node->now_ns);
 	nt_publisher_window(node->publisher, key, window, watermark_ns);
 }
 
@@ -113,6 +115,41 @@ static void record_busy(struct cl_node *node, const struct cl_process *process,
 	nt_tracker_gpu(node->tracker, &interval);
 }
 
+static void open_process(struct cl_node *node, const struct cl_process *process)
+{
+	struct nt_event_gpu batch = {
+		.h = {.pid = FIRST_PID + (uint32_t)(process - node->process),
+		      .entry_ns = BOOT_NS + (uint64_t)node->now_ns},
+		.number = 1,
+		.records = 1,
+	};
+
+	batch.record[0] = (struct nt_gpu_record){.start_ns = batch.h.entry_ns,
+						 .end_ns = batch.h.entry_ns,
+						 .kind = NT_GPU_RECORD_OPEN};
+	nt_tracker_gpu_batch(node->tracker, &batch);
+}
+
+/* As the agent does, at once in all processes. */
+static void measure(struct cl_node *node, uint64_t real_ns)
+{
+	const bool opens =
+		nt_gpu_schedule_is_open(&node->schedule, (uint64_t)node->now_ns, real_ns);
+
+	for (uint32_t i = 0; i < node->processes && opens && !node->is_open; i++)
+		open_process(node, &node->process[i]);
+	if (opens && !node->is_open)
+		node->opened_ns = node->now_ns;
+	if (!opens && node->is_open)
+		nt_tracker_gpu_closed_all(node->tracker);
+	node->is_open = opens;
+}
+
+static bool is_measured(const struct cl_node *node, const struct cl_busy *busy)
+{
+	return !node->s->measures || (node->is_open && busy->entry_ns >= node->opened_ns);
+}
+
 /* Now and then a plugin reports late, or loses a run of reports. */
 static void flush(struct cl_node *node, struct cl_process *process, int64_t now_ns)
 {
@@ -126,9 +163,13 @@ static void flush(struct cl_node *node, struct cl_process *process, int64_t now_
 		ended++;
 	for (size_t i = 0; i < ended; i++) {
 		bool communicates = busies->busy[i].communicates;
-		uint64_t number = ++process->intervals[communicates] / LOST_RUN;
-		uint64_t run = nt_hash_u64(nt_hash_mix(node->s->seed + process->rank),
-					   number << 1 | communicates);
+		uint64_t number, run;
+
+		if (!is_measured(node, &busies->busy[i]))
+			continue;
+		number = ++process->intervals[communicates] / LOST_RUN;
+		run = nt_hash_u64(nt_hash_mix(node->s->seed + process->rank),
+				  number << 1 | communicates);
 
 		if (node->tracker && !cl_scenario_is_bare(node->s, node->index) &&
 		    (double)(nt_hash_mix(run) >> 11) * 0x1p-53 >= node->s->weather.intervals_lost)
@@ -241,6 +282,8 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 	node->s = scenario;
 	for (int i = 0; i < 2; i++)
 		node->sized[i] = cl_scenario_sized(scenario, i);
+	node->schedule =
+		(struct nt_gpu_schedule){.window_ns = 3 * NT_SECOND, .interval_ns = 30 * NT_SECOND};
 	node->play = play;
 	node->bus = bus;
 	node->index = index;
@@ -320,6 +363,8 @@ int cl_node_tick(struct cl_node *node, int64_t now_ns)
 		flush(node, &node->process[i], now_ns);
 	if (!node->tracker)
 		return 0;
+	if (node->s->measures)
+		measure(node, (uint64_t)real_ns);
 	nt_tracker_tick(node->tracker, boot_ns);
 	return nt_publisher_flush(node->publisher);
 }

@@ -3,6 +3,7 @@
 #ifndef NT_SIM_CLUSTER_NODE_STATE_H
 #define NT_SIM_CLUSTER_NODE_STATE_H
 
+#include "agent/gpu/gpu_schedule.h"
 #include "agent/publish/publisher.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/clock.h"
@@ -42,6 +43,9 @@ struct cl_node {
 	double drift;
 	uint64_t calls;
 	uint64_t counted; /* by its ports, as read last */
+	struct nt_gpu_schedule schedule;
+	bool is_open; /* its devices are measured */
+	int64_t opened_ns;
 	int64_t now_ns;
 	char name[32];
 };
