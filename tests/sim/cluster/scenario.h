@@ -104,8 +104,8 @@ struct cl_scenario {
 	uint32_t node_ranks;
 	uint32_t stride; /* places from a rank to the next: 1: numbered node by node */
 	/*
-	 * With CL_PLUGIN: devices are measured as the agent schedules it (agent/gpu/gpu_schedule.h), without the time
-	 * in which a job is new; else always.
+	 * With CL_PLUGIN: devices are measured as the agent schedules it (agent/gpu/gpu_schedule.h). A
+	 * job is new for 25 s in place of 90 s, as runs are short. Else devices are measured always.
 	 */
 	bool measures;
 	double bare; /* share of nodes that no plugin tells of, with CL_PLUGIN */

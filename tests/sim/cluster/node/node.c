@@ -282,8 +282,9 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 	node->s = scenario;
 	for (int i = 0; i < 2; i++)
 		node->sized[i] = cl_scenario_sized(scenario, i);
-	node->schedule =
-		(struct nt_gpu_schedule){.window_ns = 3 * NT_SECOND, .interval_ns = 30 * NT_SECOND};
+	node->schedule = (struct nt_gpu_schedule){.window_ns = 3 * NT_SECOND,
+						  .interval_ns = 30 * NT_SECOND,
+						  .until_ns = 25 * NT_SECOND};
 	node->play = play;
 	node->bus = bus;
 	node->index = index;
