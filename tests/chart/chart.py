@@ -694,6 +694,24 @@ REFUSED = (
 )
 
 
+def labels_in(one):
+    """Each value of each map of labels below an object."""
+    if isinstance(one, list):
+        return [value for part in one for value in labels_in(part)]
+    if not isinstance(one, dict):
+        return []
+    own = [value for key in ("labels", "matchLabels") for value in (one.get(key) or {}).values()]
+    return own + [value for part in one.values() for value in labels_in(part)]
+
+
+@test
+def labels_are_texts_whatever_the_release_is_called():
+    for release in ("123", "no", "on"):
+        for name in SETS:
+            found = labels_in(render(name, release=release))
+            assert found and all(isinstance(value, str) for value in found), f"{release}, {name}: {found}"
+
+
 @test
 def what_is_wrong_is_refused_with_its_name():
     for values, words in REFUSED:

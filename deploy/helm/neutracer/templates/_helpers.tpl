@@ -18,7 +18,7 @@
 {{- define "neutracer.selector" -}}
 {{- $top := index . 0 -}}
 app.kubernetes.io/name: {{ include "neutracer.name" $top }}
-app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/instance: {{ $top.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
