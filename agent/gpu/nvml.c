@@ -25,6 +25,7 @@ struct functions {
 	int (*clock)(nt_nvml_device device, int type, unsigned int *mhz);
 	int (*most_clock)(nt_nvml_device device, int type, unsigned int *mhz);
 	int (*temperature)(nt_nvml_device device, int sensor, unsigned int *celsius);
+	int (*new_temperature)(nt_nvml_device device, struct nt_nvml_temperature *temperature);
 	int (*power)(nt_nvml_device device, unsigned int *mw);
 	int (*power_limit)(nt_nvml_device device, unsigned int *mw);
 	int (*reasons)(nt_nvml_device device, unsigned long long *reasons);
@@ -62,6 +63,7 @@ static const struct {
 	{offsetof(struct functions, clock), "nvmlDeviceGetClockInfo", false},
 	{offsetof(struct functions, most_clock), "nvmlDeviceGetMaxClockInfo", false},
 	{offsetof(struct functions, temperature), "nvmlDeviceGetTemperature", false},
+	{offsetof(struct functions, new_temperature), "nvmlDeviceGetTemperatureV", false},
 	{offsetof(struct functions, power), "nvmlDeviceGetPowerUsage", false},
 	{offsetof(struct functions, power_limit), "nvmlDeviceGetEnforcedPowerLimit", false},
 	{offsetof(struct functions, reasons), "nvmlDeviceGetCurrentClocksEventReasons", false},
@@ -212,6 +214,22 @@ static void set(struct nt_gpu_card *card, enum nt_gpu_card_value at, uint64_t va
 	card->known |= UINT32_C(1) << at;
 }
 
+/* The first function is deprecated from 12.8 on, and may be missing one day. */
+static int get_temperature(const struct functions *fn, nt_nvml_device device, unsigned int *celsius)
+{
+	struct nt_nvml_temperature temperature = {.version = NT_NVML_TEMPERATURE_VERSION,
+						  .sensor = NT_NVML_TEMPERATURE_GPU};
+	int r = NT_NVML_NOT_SUPPORTED;
+
+	if (fn->temperature)
+		r = fn->temperature(device, NT_NVML_TEMPERATURE_GPU, celsius);
+	if (r == NT_NVML_SUCCESS || !fn->new_temperature)
+		return r;
+	r = fn->new_temperature(device, &temperature);
+	*celsius = temperature.celsius > 0 ? (unsigned int)temperature.celsius : 0;
+	return r;
+}
+
 static void read_gauges(const struct functions *fn, nt_nvml_device device, struct nt_gpu_card *card)
 {
 	struct nt_nvml_utilization used = {0};
@@ -225,8 +243,7 @@ static void read_gauges(const struct functions *fn, nt_nvml_device device, struc
 		set(card, NT_GPU_CARD_CLOCK_MOST, value);
 	if (fn->clock && fn->clock(device, NT_NVML_CLOCK_MEM, &value) == NT_NVML_SUCCESS)
 		set(card, NT_GPU_CARD_MEMORY_CLOCK, value);
-	if (fn->temperature &&
-	    fn->temperature(device, NT_NVML_TEMPERATURE_GPU, &value) == NT_NVML_SUCCESS)
+	if (get_temperature(fn, device, &value) == NT_NVML_SUCCESS)
 		set(card, NT_GPU_CARD_TEMPERATURE, value);
 	if (fn->power && fn->power(device, &value) == NT_NVML_SUCCESS)
 		set(card, NT_GPU_CARD_POWER, value);
@@ -325,8 +342,7 @@ static void take_events(struct nt_nvml *nvml)
 static bool is_lost(const struct functions *fn, nt_nvml_device device)
 {
 	unsigned int value = 0;
-	const int r = fn->temperature ? fn->temperature(device, NT_NVML_TEMPERATURE_GPU, &value)
-				      : NT_NVML_SUCCESS;
+	const int r = get_temperature(fn, device, &value);
 
 	return r == NT_NVML_GPU_IS_LOST || r == NT_NVML_RESET_REQUIRED;
 }

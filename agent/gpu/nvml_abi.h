@@ -13,11 +13,13 @@ enum {
 	NT_NVML_SUCCESS = 0,
 	NT_NVML_INSUFFICIENT_SIZE = 7,
 	NT_NVML_DRIVER_NOT_LOADED = 9,
+	NT_NVML_NOT_SUPPORTED = 3,
 	NT_NVML_GPU_IS_LOST = 15,
 	NT_NVML_RESET_REQUIRED = 16,
 	NT_NVML_CLOCK_SM = 1,
 	NT_NVML_CLOCK_MEM = 2,
 	NT_NVML_TEMPERATURE_GPU = 0,
+	NT_NVML_TEMPERATURE_VERSION = 1 << 24 | 12, /* the size of the struct below it */
 	NT_NVML_ECC_CORRECTED = 0,
 	NT_NVML_ECC_UNCORRECTED = 1,
 	NT_NVML_ECC_VOLATILE = 0,
@@ -26,6 +28,11 @@ enum {
 	NT_NVML_EVENT_XID = 8,
 	NT_NVML_LINKS = 36, /* of a card at most; releases before 13 have 18 */
 	NT_NVML_LINK_COUNTERS = 4, /* replays, recoveries, errors of flits and of data */
+};
+
+struct nt_nvml_temperature {
+	unsigned int version;
+	int sensor, celsius;
 };
 
 struct nt_nvml_utilization {

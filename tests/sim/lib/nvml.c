@@ -164,6 +164,18 @@ int nvmlDeviceGetTemperature(struct nvmlDevice_st *device, int sensor, unsigned 
 	return get_int(device, "temperature", celsius);
 }
 
+/* "new-temperature" has no other function, as in a library without the one above. */
+int nvmlDeviceGetTemperatureV(struct nvmlDevice_st *device, struct nvml_temperature *temperature)
+{
+	unsigned int celsius = 0;
+	int r = temperature->version == (1 << 24 | sizeof(*temperature)) && temperature->sensor == 0
+			? get_int(device, "new-temperature", &celsius)
+			: NOT_SUPPORTED;
+
+	temperature->celsius = (int)celsius;
+	return r;
+}
+
 int nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *mw)
 {
 	return get_int(device, "power", mw);

@@ -14,6 +14,12 @@ struct nvml_event {
 	unsigned int gpu_instance, compute_instance;
 };
 
+/* nvmlTemperature_t */
+struct nvml_temperature {
+	unsigned int version;
+	int sensor, celsius;
+};
+
 /* nvmlProcessInfo_t */
 struct nvml_process {
 	unsigned int pid;
@@ -30,6 +36,7 @@ int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len
 int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
 int nvmlDeviceGetMaxClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
 int nvmlDeviceGetTemperature(struct nvmlDevice_st *device, int sensor, unsigned int *celsius);
+int nvmlDeviceGetTemperatureV(struct nvmlDevice_st *device, struct nvml_temperature *temperature);
 int nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *mw);
 int nvmlDeviceGetEnforcedPowerLimit(struct nvmlDevice_st *device, unsigned int *mw);
 int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvmlDevice_st *device,

@@ -55,6 +55,20 @@ static double metric_of(const struct nt_metric_value *metric, size_t n, const ch
 	return -1.0;
 }
 
+static void a_temperature_has_two_functions(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_gpu_cards cards;
+
+	(void)state;
+	tell("0 temperature 91\n0 new-temperature 92\n1 new-temperature 93\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[0], NT_GPU_CARD_TEMPERATURE, 91);
+	assert_value(&cards.card[1], NT_GPU_CARD_TEMPERATURE, 93);
+	assert_int_equal(cards.lost, 0);
+}
+
 static void what_a_card_has_is_read(void **state)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
@@ -380,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_card_has_is_read),
+		cmocka_unit_test(a_temperature_has_two_functions),
 		cmocka_unit_test(xids_are_counted_by_card),
 		cmocka_unit_test(processes_are_those_of_their_card),
 		cmocka_unit_test(a_card_that_fell_off_the_bus_is_lost),
