@@ -11,6 +11,7 @@ enum {
 	LONGER_OF = 20, /* longer by a twentieth */
 	LONGER_WINDOWS = 2, /* in a row */
 	MEANS_LEAST = 4,
+	EARNS = 4, /* a second of credit in so many */
 };
 
 void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns)
@@ -91,14 +92,34 @@ static uint64_t longest_step_ns(const struct nt_gpu_schedule *schedule, uint64_t
 	return longest;
 }
 
-bool nt_gpu_schedule_is_open(const struct nt_gpu_schedule *schedule, uint64_t now_ns,
-			     uint64_t real_ns)
+/* Continuous measurement goes on while there is credit, and begins again with a fifth of it. */
+static bool is_continuous(struct nt_gpu_schedule *schedule, uint64_t now_ns)
+{
+	const bool wanted = now_ns < schedule->until_ns;
+	const uint64_t passed_ns =
+		schedule->seen_ns && now_ns > schedule->seen_ns ? now_ns - schedule->seen_ns : 0;
+	const uint64_t earned_ns = passed_ns / EARNS;
+
+	schedule->seen_ns = now_ns;
+	if (wanted && !schedule->is_spent)
+		schedule->spent_ns += passed_ns;
+	else
+		schedule->spent_ns -=
+			earned_ns < schedule->spent_ns ? earned_ns : schedule->spent_ns;
+	if (schedule->spent_ns >= NT_GPU_SCHEDULE_CREDIT_NS)
+		schedule->is_spent = true;
+	else if (schedule->spent_ns <= NT_GPU_SCHEDULE_CREDIT_NS / 5 * 4)
+		schedule->is_spent = false;
+	return wanted && !schedule->is_spent;
+}
+
+bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns)
 {
 	uint64_t window_ns = schedule->window_ns;
 
 	if (!window_ns)
 		return false;
-	if (now_ns < schedule->until_ns)
+	if (is_continuous(schedule, now_ns))
 		return true;
 	if (window_ns < STEPS * longest_step_ns(schedule, now_ns))
 		window_ns = STEPS * longest_step_ns(schedule, now_ns);

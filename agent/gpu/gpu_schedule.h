@@ -5,6 +5,9 @@
  *
  * Windows begin at multiples of the interval in real time, so that all nodes of a job measure the
  * same steps. A window lasts three steps of the slowest rank if they take longer.
+ *
+ * Measuring costs the job, and a job may start ranks or slow its steps as it likes. So continuous
+ * measurement has a credit, which is earned in the time without it.
  */
 #ifndef NT_AGENT_GPU_GPU_SCHEDULE_H
 #define NT_AGENT_GPU_GPU_SCHEDULE_H
@@ -21,6 +24,8 @@ enum {
 
 #define NT_GPU_SCHEDULE_NEW_NS    (90 * NT_SECOND) /* of continuous measurement, of a new rank */
 #define NT_GPU_SCHEDULE_LONGER_NS (60 * NT_SECOND) /* the same since the steps became longer */
+#define NT_GPU_SCHEDULE_CREDIT_NS                                                                  \
+	(300 * NT_SECOND) /* of continuous measurement, at most and at first */
 
 struct nt_gpu_schedule_rank {
 	uint32_t pid; /* 0: the entry is free */
@@ -33,6 +38,9 @@ struct nt_gpu_schedule {
 	uint64_t window_ns; /* 0: nothing is measured */
 	uint64_t interval_ns;
 	uint64_t until_ns; /* of continuous measurement, monotonic */
+	uint64_t spent_ns; /* of the credit */
+	uint64_t seen_ns; /* when it was looked at last; 0: never */
+	bool is_spent; /* until some is earned */
 	struct nt_gpu_schedule_rank rank[NT_GPU_SCHEDULE_RANKS];
 };
 
@@ -41,8 +49,7 @@ void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns);
 /* `steps` steps of a rank took step_ns together. */
 void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t steps,
 			   uint64_t step_ns, uint64_t now_ns);
-/* True if the GPUs are to be measured now. */
-bool nt_gpu_schedule_is_open(const struct nt_gpu_schedule *schedule, uint64_t now_ns,
-			     uint64_t real_ns);
+/* True if the GPUs are to be measured now. To be called several times a second. */
+bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns);
 
 #endif

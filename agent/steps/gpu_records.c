@@ -254,6 +254,9 @@ static void add(struct nt_gpu_records *records, const struct nt_gpu_record *reco
 	}
 	switch ((enum nt_gpu_record_kind)record->kind) {
 	case NT_GPU_RECORD_LAUNCH:
+		/* The library did not notice that the agent was detached, and is open still. */
+		if (!records->open_ns)
+			records->open_ns = now_ns;
 		if (!records->first_call || is_earlier(records, record->correlation))
 			records->first_call = record->correlation;
 		records->call[record->correlation % NT_GPU_RECORDS_CALLS] =

@@ -11,6 +11,7 @@
 
 enum {
 	SILENT_LAUNCHES = 10,
+	LINES = 8, /* of the log, a minute: processes are many, and may be hostile */
 };
 
 static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_interval *interval)
@@ -120,13 +121,25 @@ static void open_ranks(struct nt_process *process, uint64_t from_ns)
 	process->gpu_number[0] = process->gpu_number[1] = 0;
 }
 
-static void note_given_up(struct nt_process *process)
+static bool may_log(struct nt_tracker *tracker)
+{
+	if (!tracker->gpu_lines_ns || tracker->now_ns - tracker->gpu_lines_ns >= NT_MINUTE) {
+		tracker->gpu_lines_ns = tracker->now_ns;
+		tracker->gpu_lines = 0;
+	}
+	return tracker->gpu_lines++ < LINES;
+}
+
+static void note_given_up(struct nt_tracker *tracker, struct nt_process *process)
 {
 	int32_t result;
 
 	if (process->gpu_is_refused || !nt_gpu_records_given_up(process->gpu_records, &result))
 		return;
 	process->gpu_is_refused = true;
+	tracker->stats.gpu_refused++;
+	if (!may_log(tracker))
+		return;
 	if (result == 0)
 		(void)nt_warn(
 			0,
@@ -155,7 +168,7 @@ void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 	nt_gpu_records_add(records, batch, take_interval, tracker);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));
-	note_given_up(process);
+	note_given_up(tracker, process);
 }
 
 /* As when another client of CUPTI ended all tracing of the process: nothing else shows that. */
@@ -170,6 +183,8 @@ static void note_silence(struct nt_tracker *tracker, struct nt_process *process)
 		return;
 	process->gpu_is_silent = true;
 	tracker->stats.gpu_silent++;
+	if (!may_log(tracker))
+		return;
 	(void)nt_warn(0,
 		      "process %u launched %llu kernels and CUPTI reported none of them: another "
 		      "profiler may have ended its tracing",

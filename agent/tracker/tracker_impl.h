@@ -109,6 +109,9 @@ struct nt_tracker {
 	struct nt_tracker_orphans orphans;
 	uint64_t now_ns; /* of the last tick */
 	uint32_t waiting; /* processes with held windows */
+	uint64_t
+		gpu_lines_ns; /* boot time, when the minute of these lines of the log began; 0: never */
+	uint32_t gpu_lines; /* so far in that minute */
 	struct nt_tracker_stats stats;
 };
 

@@ -22,7 +22,7 @@ static struct nt_gpu_schedule usual(void)
 
 static void windows_begin_at_the_same_time_on_all_nodes(void **state)
 {
-	const struct nt_gpu_schedule schedule = usual();
+	struct nt_gpu_schedule schedule = usual();
 
 	(void)state;
 	assert_true(nt_gpu_schedule_is_open(&schedule, 1000 * S, 3000 * S));
@@ -76,6 +76,33 @@ static void longer_steps_are_measured_at_once(void **state)
 	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
 }
 
+/* A job that starts ranks without end is measured a fifth of the time, and in the windows. */
+static void continuous_measurement_has_a_credit(void **state)
+{
+	struct nt_gpu_schedule schedule = usual();
+	uint64_t open = 0;
+
+	(void)state;
+	for (uint64_t s = 1; s <= 300; s++) {
+		nt_gpu_schedule_add(&schedule, s * S);
+		assert_true(nt_gpu_schedule_is_open(&schedule, s * S, 3010 * S));
+	}
+	for (uint64_t s = 301; s <= 301 + 36000; s++) {
+		nt_gpu_schedule_add(&schedule, s * S);
+		open += nt_gpu_schedule_is_open(&schedule, s * S, 3010 * S);
+	}
+	assert_in_range(open, 36000 / 5 - 100, 36000 / 5 + 100);
+	/* Windows go on. */
+	schedule.is_spent = true;
+	assert_true(nt_gpu_schedule_is_open(&schedule, 40000 * S, 3000 * S));
+	/* It is earned in the time without. */
+	for (uint64_t s = 40001; s <= 42000; s++)
+		(void)nt_gpu_schedule_is_open(&schedule, s * S, 3010 * S);
+	nt_gpu_schedule_add(&schedule, 42000 * S);
+	for (uint64_t s = 42001; s < 42090; s++)
+		assert_true(nt_gpu_schedule_is_open(&schedule, s * S, 3010 * S));
+}
+
 static void a_window_lasts_three_steps(void **state)
 {
 	struct nt_gpu_schedule schedule = usual();
@@ -113,6 +140,7 @@ int main(void)
 		cmocka_unit_test(longer_steps_are_measured_at_once),
 		cmocka_unit_test(a_window_lasts_three_steps),
 		cmocka_unit_test(more_ranks_than_the_table_holds_replace_the_oldest),
+		cmocka_unit_test(continuous_measurement_has_a_credit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,26 @@ static void a_kernel_has_the_time_of_its_call(void **state)
 	nt_gpu_records_free(t.records);
 }
 
+static void a_measurement_that_was_open_already_begins_with_its_first_call(void **state)
+{
+	static struct taken t;
+
+	(void)state;
+	start(&t);
+	put(&t, NT_GPU_RECORD_KERNEL, 7, 90 * MS, 95 * MS);
+	send(&t, 100 * MS);
+	assert_int_equal(nt_gpu_records_open_ns(t.records), 0);
+	put(&t, NT_GPU_RECORD_LAUNCH, 8, 100 * MS, 101 * MS);
+	send(&t, 110 * MS);
+	put(&t, NT_GPU_RECORD_LAUNCH, 9, 120 * MS, 121 * MS);
+	send(&t, 130 * MS);
+	assert_int_equal(nt_gpu_records_open_ns(t.records), 110 * MS);
+	put(&t, NT_GPU_RECORD_OPEN, 0, 140 * MS, 140 * MS);
+	send(&t, 150 * MS);
+	assert_int_equal(nt_gpu_records_open_ns(t.records), 140 * MS);
+	nt_gpu_records_free(t.records);
+}
+
 static void a_kernel_may_come_before_its_call(void **state)
 {
 	static struct taken t;
@@ -331,6 +351,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_whose_call_is_not_certain_has_none),
 		cmocka_unit_test(calls_whose_kernels_never_come_have_a_cap),
 		cmocka_unit_test(a_kernel_that_was_enqueued_before_the_measurement_is_left_out),
+		cmocka_unit_test(a_measurement_that_was_open_already_begins_with_its_first_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,6 +472,30 @@ static void a_process_that_launches_and_reports_nothing_is_counted_once(void **s
 	node_stop(&device.node);
 }
 
+static void a_process_that_cannot_be_measured_is_counted_once(void **state)
+{
+	struct nt_event_gpu batch = {.h = {.pid = PID}, .number = 1, .records = 1};
+	struct device device;
+
+	(void)state;
+	start(&device);
+	device.silent = true;
+	run_records(&device, 5);
+	for (int i = 0; i < 3; i++) {
+		batch.h.entry_ns = device.node.now_ns;
+		batch.record[0] = (struct nt_gpu_record){.start_ns = device.node.now_ns,
+							 .end_ns = device.node.now_ns,
+							 .stream = 39,
+							 .kind = NT_GPU_RECORD_GIVEN_UP};
+		nt_tracker_gpu_batch(device.node.tracker, &batch);
+		run_records(&device, 30);
+		nt_tracker_gpu_closed_all(device.node.tracker);
+	}
+	assert_int_equal(stats_of(&device).gpu_refused, 1);
+	assert_int_equal(stats_of(&device).gpu_silent, 0);
+	node_stop(&device.node);
+}
+
 static void records_of_a_process_that_is_no_rank_are_counted(void **state)
 {
 	struct nt_event_gpu batch = {
@@ -501,6 +525,7 @@ int main(void)
 		cmocka_unit_test(own_work_is_known_while_it_is_measured),
 		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
+		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
