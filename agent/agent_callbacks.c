@@ -258,8 +258,8 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 {
 	struct nt_agent *agent = data;
 
-	nt_gpu_schedule_steps(&agent->gpu_schedule, window->rank.pid, window->steps,
-			      window->step_ns, nt_clock_mono_ns());
+	nt_gpu_schedule_steps(&agent->gpu_schedule, window->rank.pid, window->rank.rank,
+			      window->steps, window->step_ns, nt_clock_mono_ns());
 	nt_publisher_window(agent->publisher, key, window, watermark_ns);
 }
 

@@ -10,6 +10,11 @@
 #include "common/system/clock.h"
 #include "common/system/log.h"
 
+enum {
+	GPU_SEARCHES = 8, /* that begin in a turn */
+	ENDED = 64, /* whose probes are let go in a second: a thread does it */
+};
+
 static struct nt_probed_ranks *ranks_of(const struct nt_agent *agent, int library)
 {
 	return library == NT_LIBRARY_GPU ? agent->gpu_ranks : agent->interpreters;
@@ -149,9 +154,16 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
 {
 	struct nt_agent *agent = data;
+	uint64_t now_ns;
 
+	if (batch->h.entry_ns > agent->event_ns)
+		agent->event_ns = batch->h.entry_ns;
 	if (agent->is_gpu_open)
 		nt_tracker_gpu_batch(agent->tracker, batch);
+	/* To its own process: else the next call, of any process, is charged with it. */
+	now_ns = nt_clock_mono_ns();
+	nt_governor_spend(agent->governor, batch->h.pid, now_ns - agent->event_since_ns);
+	agent->event_since_ns = now_ns;
 }
 
 void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
@@ -171,11 +183,15 @@ void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 	}
 	agent->is_gpu_open = opens;
 	nt_probed_ranks_attach(agent->interpreters);
-	nt_probed_ranks_attach(agent->gpu_ranks);
+	/* A window is short. */
+	for (int i = 0; i < GPU_SEARCHES; i++)
+		nt_probed_ranks_attach(agent->gpu_ranks);
 }
 
 void nt_agent_detach_ended_ranks(struct nt_agent *agent)
 {
-	nt_probed_ranks_detach(agent->interpreters);
-	nt_probed_ranks_detach(agent->gpu_ranks);
+	for (int i = 0; i < ENDED; i++) {
+		nt_probed_ranks_detach(agent->interpreters);
+		nt_probed_ranks_detach(agent->gpu_ranks);
+	}
 }

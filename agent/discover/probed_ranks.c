@@ -13,7 +13,7 @@ struct rank {
 	uint32_t pid;
 	uint64_t start_ns;
 	bool waits; /* its file has not been searched since the ranks are probed */
-	bool is_absent; /* it has no such file */
+	bool is_refused; /* its file cannot be probed */
 	bool is_lost; /* out of memory when it was added */
 	struct nt_rank_probe *probe; /* owned; NULL: none */
 	struct rank *next; /* in the list `ended` */
@@ -113,6 +113,13 @@ void nt_probed_ranks_end(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t s
 	ranks->ended_count++;
 }
 
+/* A file that is not there may come; others are tried again. What cannot be probed never can. */
+static bool is_final(int result)
+{
+	return result < 0 && result != -ENOENT && result != -ESRCH && result != -EINPROGRESS &&
+	       result != -EBUSY && result != -EAGAIN && result != -ETIMEDOUT;
+}
+
 static void count_result(struct nt_probed_ranks *ranks, int result)
 {
 	if (result >= 0)
@@ -135,7 +142,7 @@ void nt_probed_ranks_attach(struct nt_probed_ranks *ranks)
 	rank->waits = false;
 	ranks->waiting--;
 	r = ranks->hooks.attach(ranks->hooks.data, rank->pid, rank->start_ns, &rank->probe);
-	rank->is_absent = r == -ENOENT;
+	rank->is_refused = is_final(r);
 	count_result(ranks, r);
 }
 
@@ -153,7 +160,7 @@ void nt_probed_ranks_found(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t
 	else
 		detach(ranks, probe);
 	if (rank)
-		rank->is_absent = result == -ENOENT;
+		rank->is_refused = is_final(result);
 }
 
 void nt_probed_ranks_open(struct nt_probed_ranks *ranks)
@@ -162,7 +169,7 @@ void nt_probed_ranks_open(struct nt_probed_ranks *ranks)
 		return;
 	ranks->is_closed = false;
 	for (struct rank *rank = ranks->rank; rank; rank = rank->hh.next) {
-		rank->waits = !rank->is_absent;
+		rank->waits = !rank->is_refused;
 		ranks->waiting += rank->waits;
 	}
 }

@@ -54,7 +54,7 @@ void nt_probed_ranks_attach(struct nt_probed_ranks *ranks);
 void nt_probed_ranks_found(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns,
 			   int result, struct nt_rank_probe *probe);
 /*
- * All are probed again, but those that have no such file; or none is any more. Open at first. A
+ * All are probed again, but those whose file cannot be probed; or none is any more. Open at first. A
  * result that arrives while closed is detached at once.
  */
 void nt_probed_ranks_open(struct nt_probed_ranks *ranks);

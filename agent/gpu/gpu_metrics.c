@@ -100,8 +100,7 @@ size_t nt_gpu_metrics(const struct nt_gpu_cards *cards,
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards", cards->count};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_lost", cards->lost};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_over_cap", cards->over_cap};
-	ret_metric[n++] =
-		(struct nt_metric_value){"gpu_processes_over_cap", count_unknown(cards)};
+	ret_metric[n++] = (struct nt_metric_value){"gpu_processes_over_cap", count_unknown(cards)};
 	if (find_held(cards, &value, &held)) {
 		ret_metric[n++] = (struct nt_metric_value){"gpu_clock_least", value};
 		ret_metric[n++] = (struct nt_metric_value){"gpu_cards_held_down", held};

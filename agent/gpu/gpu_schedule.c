@@ -20,20 +20,23 @@ void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns)
 		schedule->until_ns = now_ns + NT_GPU_SCHEDULE_NEW_NS;
 }
 
-/* The entry of a process; else a free one, or that which was not seen for longest. */
-static struct nt_gpu_schedule_rank *rank_of(struct nt_gpu_schedule *schedule, uint32_t pid)
+/* The entry of a rank; else a free one, or one whose rank is forgotten. NULL: there is none. */
+static struct nt_gpu_schedule_rank *rank_of(struct nt_gpu_schedule *schedule, uint64_t key,
+					    uint64_t now_ns)
 {
 	struct nt_gpu_schedule_rank *oldest = &schedule->rank[0];
 
 	for (int i = 0; i < NT_GPU_SCHEDULE_RANKS; i++) {
 		struct nt_gpu_schedule_rank *rank = &schedule->rank[i];
 
-		if (rank->pid == pid)
+		if (rank->key == key)
 			return rank;
 		if (rank->seen_ns < oldest->seen_ns)
 			oldest = rank;
 	}
-	*oldest = (struct nt_gpu_schedule_rank){.pid = pid};
+	if (oldest->key && now_ns < oldest->seen_ns + FORGET_NS)
+		return NULL;
+	*oldest = (struct nt_gpu_schedule_rank){.key = key};
 	return oldest;
 }
 
@@ -53,15 +56,17 @@ static uint64_t median_of(const struct nt_gpu_schedule_rank *rank)
 	return rank->means ? sorted[rank->means / 2] : 0;
 }
 
-void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t steps,
-			   uint64_t step_ns, uint64_t now_ns)
+void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t rank_number,
+			   uint32_t steps, uint64_t step_ns, uint64_t now_ns)
 {
 	struct nt_gpu_schedule_rank *rank;
 	uint64_t mean_ns, median_ns;
 
 	if (!steps || !pid)
 		return;
-	rank = rank_of(schedule, pid);
+	rank = rank_of(schedule, (uint64_t)pid << 32 | rank_number, now_ns);
+	if (!rank)
+		return;
 	mean_ns = step_ns / steps;
 	median_ns = median_of(rank);
 	rank->seen_ns = now_ns;
@@ -84,7 +89,7 @@ static uint64_t longest_step_ns(const struct nt_gpu_schedule *schedule, uint64_t
 
 	for (int i = 0; i < NT_GPU_SCHEDULE_RANKS; i++) {
 		const struct nt_gpu_schedule_rank *rank = &schedule->rank[i];
-		const uint64_t median_ns = rank->pid ? median_of(rank) : 0;
+		const uint64_t median_ns = rank->key ? median_of(rank) : 0;
 
 		if (now_ns < rank->seen_ns + FORGET_NS && median_ns > longest)
 			longest = median_ns;
@@ -123,5 +128,10 @@ bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, 
 		return true;
 	if (window_ns < STEPS * longest_step_ns(schedule, now_ns))
 		window_ns = STEPS * longest_step_ns(schedule, now_ns);
+	if (schedule->interval_ns > schedule->window_ns && window_ns > schedule->interval_ns / 2 &&
+	    window_ns > schedule->window_ns)
+		window_ns = schedule->interval_ns / 2 > schedule->window_ns
+				    ? schedule->interval_ns / 2
+				    : schedule->window_ns;
 	return !schedule->interval_ns || real_ns % schedule->interval_ns < window_ns;
 }

@@ -4,7 +4,8 @@
  * while a job is new or its steps are longer than they were.
  *
  * Windows begin at multiples of the interval in real time, so that all nodes of a job measure the
- * same steps. A window lasts three steps of the slowest rank if they take longer.
+ * same steps. A window lasts three steps of the slowest rank if they take longer, and half of the
+ * interval at most.
  *
  * Measuring costs the job, and a job may start ranks or slow its steps as it likes. So continuous
  * measurement has a credit, which is earned in the time without it.
@@ -18,7 +19,7 @@
 #include "common/system/clock.h"
 
 enum {
-	NT_GPU_SCHEDULE_RANKS = 64, /* whose steps are followed; others measure in windows */
+	NT_GPU_SCHEDULE_RANKS = 64, /* whose steps are followed, first come; others measure in windows */
 	NT_GPU_SCHEDULE_MEANS = 16, /* windows of a rank that its steps are compared with */
 };
 
@@ -28,7 +29,7 @@ enum {
 	(300 * NT_SECOND) /* of continuous measurement, at most and at first */
 
 struct nt_gpu_schedule_rank {
-	uint32_t pid; /* 0: the entry is free */
+	uint64_t key; /* process and rank; 0: the entry is free */
 	uint64_t seen_ns;
 	uint64_t mean_ns[NT_GPU_SCHEDULE_MEANS]; /* of a step; a ring */
 	uint32_t next, means, longer;
@@ -47,8 +48,8 @@ struct nt_gpu_schedule {
 /* A process has become a rank. now_ns: monotonic time, as below. */
 void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns);
 /* `steps` steps of a rank took step_ns together. */
-void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t steps,
-			   uint64_t step_ns, uint64_t now_ns);
+void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t rank,
+			   uint32_t steps, uint64_t step_ns, uint64_t now_ns);
 /* True if the GPUs are to be measured now. To be called several times a second. */
 bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns);
 

@@ -47,6 +47,8 @@ struct nt_gpu {
 	uint32_t first, count; /* ended */
 	uint64_t begin_ns; /* of the one after; 0: no step was added yet */
 	uint64_t delivered_ns; /* end of the last delivered step; 0: none */
+	uint64_t
+		outside_ns; /* end of the last delivered step that was not wholly measured; 0: none */
 	uint64_t device_ns; /* when the step before ended on the device; 0: not known */
 	uint64_t reported_ns; /* time of the last report */
 	uint64_t open_ns; /* what is enqueued from then on is reported; 0: all is */
@@ -176,7 +178,9 @@ bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint
 	if (entry_ns < gpu->begin_ns) {
 		while (i > 0 && account_at(gpu, i - 1)->step.start_ns > entry_ns)
 			i--;
-		if (i-- == 0) {
+		if (i-- == 0 && entry_ns < gpu->outside_ns)
+			return true; /* of a step that does not need it */
+		if (i == UINT32_MAX) {
 			/* Its step was delivered without it, and the next may be too. */
 			gpu->stats.late++;
 			nt_gpu_lose(gpu);
@@ -225,7 +229,7 @@ bool nt_gpu_waits(const struct nt_gpu *gpu)
 void nt_gpu_reset(struct nt_gpu *gpu)
 {
 	gpu->first = gpu->count = 0;
-	gpu->begin_ns = gpu->delivered_ns = gpu->device_ns = 0;
+	gpu->begin_ns = gpu->delivered_ns = gpu->outside_ns = gpu->device_ns = 0;
 	gpu->account[0] = (struct account){0};
 }
 
@@ -305,6 +309,8 @@ bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step 
 				    ? account->last_ns - gpu->device_ns
 				    : 0;
 	gpu->device_ns = step->has_gpu ? account->last_ns : 0;
+	if (account->outside)
+		gpu->outside_ns = step->end_ns;
 	*ret_step = *step;
 	if (step->has_gpu)
 		gpu->delivered_ns = step->end_ns;

@@ -19,9 +19,9 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_GPU_RECORDS_CALLS = 1 << 15, /* that are kept */
-	NT_GPU_RECORDS_KERNELS = 1 << 12, /* that wait for their call */
-	NT_GPU_RECORDS_COLLECTIVES = 1 << 11, /* calls of NCCL whose kernels have not come */
+	NT_GPU_RECORDS_CALLS = 1 << 13, /* that are kept */
+	NT_GPU_RECORDS_KERNELS = 1 << 11, /* that wait for their call */
+	NT_GPU_RECORDS_COLLECTIVES = 1 << 9, /* calls of NCCL whose kernels have not come */
 };
 
 struct nt_gpu_records;

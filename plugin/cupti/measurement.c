@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plugin/cupti/batch.h"
 #include "plugin/cupti/buffer_pool.h"
@@ -14,7 +15,7 @@ enum {
 	NULL_BUFFERS = 27, /* from this version on CUPTI accepts that there is no buffer */
 	SILENT_TICKS = 1000 / NT_MEASUREMENT_BUSY_MS,
 	EMPTY_TICKS = 3000 / NT_MEASUREMENT_BUSY_MS, /* of a measurement without any buffer */
-	EMPTY_MOST = 2, /* such measurements in a row */
+	SKIPS_MOST = 32, /* requests that are passed over after such measurements */
 	DRAIN_TICKS =
 		2000 / NT_MEASUREMENT_BUSY_MS, /* for kernels that were enqueued before the end */
 	TELL_TICKS =
@@ -38,6 +39,8 @@ static uint32_t ticks; /* in this state */
 static uint32_t silent; /* ticks since the last buffer */
 static bool is_empty; /* no buffer came since it was opened */
 static uint32_t empties; /* measurements without a buffer, in a row */
+static uint32_t skips; /* requests that are still passed over */
+static bool was_wanted;
 static uint32_t refused; /* ticks for which a request is not granted */
 static int refused_for; /* the result that is reported */
 static _Atomic uint64_t completed, declined;
@@ -87,12 +90,16 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 /* ---- the end of the process ------------------------------------------------------------------- */
 
 static atomic_bool is_inside, is_ending;
+static pid_t process; /* that loaded CUPTI */
 
 /* Before the handlers of CUPTI, which was loaded earlier: no call is made into it any more. */
 static void end(void)
 {
 	const struct timespec wait = {.tv_nsec = 1000000};
 
+	/* A child that was forked has no thread that could be inside. */
+	if (getpid() != process)
+		return;
 	atomic_store(&is_ending, true);
 	for (int i = 0; i < 1000 && atomic_load(&is_inside); i++)
 		(void)nanosleep(&wait, NULL);
@@ -100,6 +107,7 @@ static void end(void)
 
 static bool load(void)
 {
+	process = getpid();
 	return nt_cupti_calls_load(&calls) == 0 && atexit(end) == 0;
 }
 
@@ -189,15 +197,16 @@ static void open_window(void)
 
 /*
  * Not a single buffer: the GPU does nothing, or another client registered before and gets what is
- * reported. It may never fetch that, so all is disabled. If it happens again it is given up.
+ * reported. It may never fetch that, so all is disabled. After each such measurement twice as many
+ * requests are passed over.
  */
-static void close_empty(void)
+static void close_empty(bool wanted)
 {
 	disable();
-	if (++empties >= EMPTY_MOST)
-		give_up(NT_CUPTI_SUCCESS);
-	else
-		enter(STATE_PAUSED);
+	skips = empties ? 1U << (empties - 1) : 0;
+	empties += skips < SKIPS_MOST;
+	was_wanted = wanted;
+	enter(STATE_PAUSED);
 }
 
 /*
@@ -210,7 +219,7 @@ static void close_window(void)
 		disable();
 		enter(STATE_DRAINING);
 	} else if (silent >= SILENT_TICKS && is_empty) {
-		close_empty();
+		close_empty(false);
 	} else if (silent >= SILENT_TICKS) {
 		refused = 0;
 		refused_for = NT_CUPTI_SUCCESS;
@@ -244,6 +253,20 @@ static uint32_t when_closed(bool wanted)
 	return state == STATE_OPEN ? NT_MEASUREMENT_BUSY_MS : NT_MEASUREMENT_IDLE_MS;
 }
 
+/* Until another request comes that is not passed over. */
+static uint32_t when_paused(bool wanted)
+{
+	const bool is_new = wanted && !was_wanted;
+
+	was_wanted = wanted;
+	if (is_new && skips == 0) {
+		enter(STATE_OFF);
+		return when_closed(true);
+	}
+	skips -= is_new;
+	return NT_MEASUREMENT_IDLE_MS;
+}
+
 static uint32_t when_yielded(bool wanted)
 {
 	if (wanted)
@@ -269,7 +292,7 @@ static uint32_t tick(bool wanted)
 		if (!wanted)
 			close_window();
 		else if (is_empty && silent >= EMPTY_TICKS)
-			close_empty();
+			close_empty(true);
 		else if (state == STATE_CLOSING)
 			report_open();
 		return NT_MEASUREMENT_BUSY_MS;
@@ -283,9 +306,7 @@ static uint32_t tick(bool wanted)
 		}
 		return NT_MEASUREMENT_BUSY_MS;
 	case STATE_PAUSED:
-		if (!wanted)
-			enter(STATE_OFF);
-		return NT_MEASUREMENT_IDLE_MS;
+		return when_paused(wanted);
 	case STATE_YIELDED:
 		return when_yielded(wanted);
 	case STATE_GIVEN_UP:

@@ -7,7 +7,7 @@
  * measurement is made and nothing of the other's is changed. The last second of a measurement
  * decides: if nothing was delivered, another client may have taken over, and what is enabled is
  * left to it. If nothing was delivered from the begin of a measurement on, all is disabled: what
- * another client gets without having asked may fill its memory. The second time it is given up.
+ * another client gets without having asked may fill its memory. Requests are then passed over.
  */
 #ifndef NT_PLUGIN_CUPTI_MEASUREMENT_H
 #define NT_PLUGIN_CUPTI_MEASUREMENT_H

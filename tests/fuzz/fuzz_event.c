@@ -17,7 +17,7 @@ enum {
 };
 
 struct sums {
-	uint64_t records, kernels, intervals, last_number;
+	uint64_t records, kernels, intervals, last_number[2];
 };
 
 static void read_call(const uint8_t *data, size_t size)
@@ -40,10 +40,10 @@ static void take(void *data, const struct nt_gpu_interval *interval)
 {
 	struct sums *sums = data;
 
-	assert(interval->pid == PID && interval->kernels == 1 && !interval->communicates);
-	assert(interval->number > sums->last_number);
+	assert(interval->pid == PID && interval->kernels == 1);
+	assert(interval->number > sums->last_number[interval->communicates]);
 	assert(interval->start_ns <= interval->end_ns);
-	sums->last_number = interval->number;
+	sums->last_number[interval->communicates] = interval->number;
 	sums->intervals++;
 }
 
@@ -62,7 +62,8 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);
 		assert(memcmp(&gpu, data, NT_GPU_BYTES(gpu.records)) == 0);
 		for (uint32_t i = 0; i < gpu.records; i++)
-			sums->kernels += gpu.record[i].kind == NT_GPU_RECORD_KERNEL;
+			sums->kernels += gpu.record[i].kind == NT_GPU_RECORD_KERNEL ||
+					 gpu.record[i].kind == NT_GPU_RECORD_COMMUNICATION;
 		sums->records += gpu.records;
 		nt_gpu_records_add(records, &gpu, take, sums);
 	}

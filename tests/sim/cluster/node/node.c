@@ -23,8 +23,8 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 {
 	struct cl_node *node = data;
 
-	nt_gpu_schedule_steps(&node->schedule, window->rank.pid, window->steps, window->step_ns,
-			      (uint64_t)node->now_ns);
+	nt_gpu_schedule_steps(&node->schedule, window->rank.pid, window->rank.rank, window->steps,
+			      window->step_ns, (uint64_t)node->now_ns);
 	nt_publisher_window(node->publisher, key, window, watermark_ns);
 }
 

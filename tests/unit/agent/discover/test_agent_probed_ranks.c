@@ -242,18 +242,43 @@ static void a_closed_table_attaches_nothing(void **state)
 	/* A result that was under way is let go. */
 	nt_probed_ranks_found(h.ranks, 9, START, 0, malloc(1));
 	assert_int_equal(h.detached, 2);
-	/* The one without a file is not looked at again. */
+	/* The one without a file may have one now. */
 	h.result = 0;
 	nt_probed_ranks_open(h.ranks);
 	nt_probed_ranks_open(h.ranks);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		nt_probed_ranks_attach(h.ranks);
-	assert_int_equal(h.attached, 4);
-	assert_int_equal(stats_of(&h).attached, 2);
+	assert_int_equal(h.attached, 5);
+	assert_int_equal(stats_of(&h).attached, 3);
 	nt_probed_ranks_end(h.ranks, 7, START);
 	nt_probed_ranks_close(h.ranks);
 	nt_probed_ranks_free(h.ranks);
-	assert_int_equal(h.detached, 4);
+	assert_int_equal(h.detached, 5);
+}
+
+static void a_file_that_cannot_be_probed_is_searched_once(void **state)
+{
+	struct hooks h;
+
+	(void)state;
+	start(&h);
+	h.result = -E2BIG;
+	nt_probed_ranks_add(h.ranks, 7, START);
+	h.result = -EINPROGRESS;
+	nt_probed_ranks_add(h.ranks, 8, START);
+	h.result = -E2BIG;
+	nt_probed_ranks_attach(h.ranks);
+	h.result = -EINPROGRESS;
+	nt_probed_ranks_attach(h.ranks);
+	nt_probed_ranks_found(h.ranks, 8, START, -EBADMSG, NULL);
+	for (int i = 0; i < 10; i++) {
+		nt_probed_ranks_close(h.ranks);
+		nt_probed_ranks_open(h.ranks);
+		nt_probed_ranks_attach(h.ranks);
+	}
+	assert_int_equal(h.attached, 2);
+	assert_int_equal(stats_of(&h).failed, 2);
+	nt_probed_ranks_free(h.ranks);
 }
 
 int main(void)
@@ -262,6 +287,7 @@ int main(void)
 		cmocka_unit_test(what_is_looked_for_is_attached_when_it_is_found),
 		cmocka_unit_test(a_rank_is_looked_at_once),
 		cmocka_unit_test(a_closed_table_attaches_nothing),
+		cmocka_unit_test(a_file_that_cannot_be_probed_is_searched_once),
 		cmocka_unit_test(one_is_attached_and_one_let_go_at_a_time),
 		cmocka_unit_test(who_ends_before_it_was_looked_at_never_is),
 		cmocka_unit_test(another_process_of_that_number_is_another),

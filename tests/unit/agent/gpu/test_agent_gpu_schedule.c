@@ -61,18 +61,18 @@ static void longer_steps_are_measured_at_once(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++, now_ns += S)
-		nt_gpu_schedule_steps(&schedule, PID, 10, 1000 * MS, now_ns);
-	nt_gpu_schedule_steps(&schedule, PID, 10, 1040 * MS, now_ns);
-	nt_gpu_schedule_steps(&schedule, PID, 10, 1040 * MS, now_ns);
+		nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1000 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1040 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1040 * MS, now_ns);
 	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
-	nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1100 * MS, now_ns);
 	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S)); /* once */
-	nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1100 * MS, now_ns);
 	assert_true(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
 	assert_true(nt_gpu_schedule_is_open(&schedule, now_ns + 59 * S, 3010 * S));
 	/* What lasts becomes the normal. */
 	for (int i = 0; i < 300; i++, now_ns += S)
-		nt_gpu_schedule_steps(&schedule, PID, 10, 1100 * MS, now_ns);
+		nt_gpu_schedule_steps(&schedule, PID, 3, 10, 1100 * MS, now_ns);
 	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
 }
 
@@ -108,27 +108,47 @@ static void a_window_lasts_three_steps(void **state)
 	struct nt_gpu_schedule schedule = usual();
 
 	(void)state;
-	nt_gpu_schedule_steps(&schedule, PID, 1, 4 * S, 100 * S);
+	nt_gpu_schedule_steps(&schedule, PID, 3, 1, 4 * S, 100 * S);
 	assert_true(nt_gpu_schedule_is_open(&schedule, 100 * S, 3012 * S - 1));
 	assert_false(nt_gpu_schedule_is_open(&schedule, 100 * S, 3012 * S));
 	/* A rank without steps is forgotten. */
 	assert_false(nt_gpu_schedule_is_open(&schedule, 161 * S, 3005 * S));
-	/* With steps of ten seconds and more it is measured always. */
-	nt_gpu_schedule_steps(&schedule, PID + 1, 2, 20 * S, 200 * S);
-	assert_true(nt_gpu_schedule_is_open(&schedule, 200 * S, 3029 * S));
+	/* It lasts half of the interval at most. */
+	nt_gpu_schedule_steps(&schedule, PID + 1, 3, 2, 20 * S, 200 * S);
+	assert_true(nt_gpu_schedule_is_open(&schedule, 200 * S, 3014 * S));
+	assert_false(nt_gpu_schedule_is_open(&schedule, 200 * S, 3015 * S));
 }
 
-static void more_ranks_than_the_table_holds_replace_the_oldest(void **state)
+static void more_ranks_than_the_table_holds_are_not_followed(void **state)
 {
 	struct nt_gpu_schedule schedule = usual();
+	uint64_t now_ns = 100 * S;
 
 	(void)state;
-	for (uint32_t pid = 1; pid <= 10 * NT_GPU_SCHEDULE_RANKS; pid++)
-		nt_gpu_schedule_steps(&schedule, pid, 1, S / 10, pid * S);
-	nt_gpu_schedule_steps(&schedule, 0, 1, S, S);
-	nt_gpu_schedule_steps(&schedule, 5, 0, S, S);
-	for (uint32_t i = 0; i < NT_GPU_SCHEDULE_RANKS; i++)
-		assert_true(schedule.rank[i].pid > 9 * NT_GPU_SCHEDULE_RANKS);
+	/* Two ranks of one process have steps of their own. */
+	for (int i = 0; i < 200; i++, now_ns += S / 10) {
+		for (uint32_t rank = 0; rank < 2 * NT_GPU_SCHEDULE_RANKS; rank++)
+			nt_gpu_schedule_steps(&schedule, PID, rank, 1, (1 + rank % 2) * 100 * MS,
+					      now_ns);
+	}
+	assert_false(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
+	for (int i = 0; i < 4; i++) {
+		for (uint32_t rank = 0; rank < 2 * NT_GPU_SCHEDULE_RANKS; rank++)
+			nt_gpu_schedule_steps(&schedule, PID, rank, 1, (1 + rank % 2) * 200 * MS,
+					      now_ns);
+	}
+	assert_true(nt_gpu_schedule_is_open(&schedule, now_ns, 3010 * S));
+	/* What is not a rank or has no steps is not followed. */
+	nt_gpu_schedule_steps(&schedule, 0, 1, 1, S, now_ns);
+	nt_gpu_schedule_steps(&schedule, 5, 1, 0, S, now_ns);
+	/* Those that are forgotten make room. */
+	now_ns += 61 * S;
+	nt_gpu_schedule_steps(&schedule, PID + 1, 0, 1, S, now_ns);
+	nt_gpu_schedule_steps(&schedule, PID + 1, 1, 1, S, now_ns);
+	for (uint32_t i = 0, found = 0; i < NT_GPU_SCHEDULE_RANKS; i++) {
+		found += schedule.rank[i].key >> 32 == PID + 1;
+		assert_true(i + 1 < NT_GPU_SCHEDULE_RANKS || found == 2);
+	}
 }
 
 int main(void)
@@ -139,7 +159,7 @@ int main(void)
 		cmocka_unit_test(a_new_rank_is_measured_until_its_past_is_known),
 		cmocka_unit_test(longer_steps_are_measured_at_once),
 		cmocka_unit_test(a_window_lasts_three_steps),
-		cmocka_unit_test(more_ranks_than_the_table_holds_replace_the_oldest),
+		cmocka_unit_test(more_ranks_than_the_table_holds_are_not_followed),
 		cmocka_unit_test(continuous_measurement_has_a_credit),
 	};
 

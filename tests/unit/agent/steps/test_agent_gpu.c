@@ -337,6 +337,29 @@ static void after_a_reset_the_first_step_is_not_known(void **state)
 	assert_int_equal(step.gpu_ns, 10 * MS);
 }
 
+/* The rest of the step in which the measurement began comes when that step is delivered. */
+static void late_kernels_of_a_step_outside_break_no_other(void **state)
+{
+	nt_auto(nt_gpu) struct nt_gpu *gpu = fresh();
+	struct nt_accounting_step step = step_of(1000 * MS, 1100 * MS);
+
+	(void)state;
+	nt_gpu_open(gpu, 1050 * MS);
+	nt_gpu_step(gpu, &step);
+	assert_true(nt_gpu_next(gpu, 1100 * MS, &step));
+	assert_false(step.has_gpu);
+	step = step_of(1100 * MS, 1200 * MS);
+	nt_gpu_step(gpu, &step);
+	/* The device is 300 ms behind. */
+	add(gpu, 1, 1060 * MS, 1360 * MS, 1390 * MS);
+	add(gpu, 1, 1110 * MS, 1410 * MS, 1460 * MS);
+	add(gpu, 1, 1210 * MS, 1510 * MS, 1520 * MS);
+	assert_true(nt_gpu_next(gpu, 1520 * MS, &step));
+	assert_true(step.has_gpu);
+	assert_int_equal(step.gpu_ns, 50 * MS);
+	assert_int_equal(nt_gpu_stats(gpu)->late, 0);
+}
+
 /* Nothing of a step that was not measured from its begin on will ever come. */
 static void a_step_outside_of_the_measurement_is_not_waited_for(void **state)
 {
@@ -409,6 +432,7 @@ int main(void)
 		cmocka_unit_test(streams_over_the_cap_are_counted_and_their_kernels_too),
 		cmocka_unit_test(after_a_reset_the_first_step_is_not_known),
 		cmocka_unit_test(a_step_outside_of_the_measurement_is_not_waited_for),
+		cmocka_unit_test(late_kernels_of_a_step_outside_break_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
