@@ -248,6 +248,8 @@ static const struct metric_row rows[] = {
 		"Kernels of which the call that enqueued them is unknown."),
 	COUNTER("gpu_records_earlier", NULL, tracker.gpu_records.earlier,
 		"Kernels that were enqueued before a measurement and ran in it."),
+	COUNTER("gpu_batches_over_rate", NULL, tracker.gpu_over_rate,
+		"Batches of GPU records that were dropped: more in a second than a process or the node may have."),
 	COUNTER("gpu_processes_refused", NULL, tracker.gpu_refused,
 		"Processes in which CUPTI is not there, refuses, or is used by another profiler."),
 	COUNTER("gpu_processes_silent", NULL, tracker.gpu_silent,

@@ -110,6 +110,8 @@ struct nt_process {
 	struct nt_gpu_records *gpu_records; /* owned; NULL: its GPU is not measured now */
 	uint64_t gpu_open_ns; /* boot time, since when it is measured; 0: it is not */
 	uint64_t gpu_open_launches; /* so far, at that time */
+	uint64_t gpu_second; /* in which these batches came */
+	uint32_t gpu_batches;
 	bool gpu_is_refused; /* it cannot be measured, which was logged */
 	bool gpu_is_silent; /* it launched kernels while it was measured, and reported none */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */

@@ -102,6 +102,7 @@ struct nt_tracker_stats {
 	uint64_t gpu_unowned;
 	struct nt_gpu_stats gpu;
 	struct nt_gpu_records_stats gpu_records;
+	uint64_t gpu_over_rate; /* batches that were dropped: see tracker_gpu.c */
 	uint64_t gpu_refused; /* processes in which the GPU cannot be measured */
 	uint64_t gpu_silent; /* processes that launched kernels and reported none */
 	struct nt_graph_stats graphs;

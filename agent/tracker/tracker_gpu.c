@@ -11,6 +11,9 @@
 
 enum {
 	SILENT_LAUNCHES = 10,
+	/* A second: 32,000 kernels with their calls, and those of eight such processes. */
+	PROCESS_BATCHES = 1000,
+	NODE_BATCHES = 8000,
 	LINES = 8, /* of the log, a minute: processes are many, and may be hostile */
 };
 
@@ -151,6 +154,19 @@ static void note_given_up(struct nt_tracker *tracker, struct nt_process *process
 			      process->pid, result == -1 ? "is not there" : "refuses", result);
 }
 
+/* A batch costs the agent some 50 us, so a process that makes them up must not choose their rate. */
+static bool is_over_rate(struct nt_tracker *tracker, struct nt_process *process, uint64_t now_ns)
+{
+	const uint64_t second = now_ns / NT_SECOND;
+
+	if (process->gpu_second != second)
+		process->gpu_batches = 0;
+	if (tracker->gpu_second != second)
+		tracker->gpu_batches = 0;
+	process->gpu_second = tracker->gpu_second = second;
+	return ++process->gpu_batches > PROCESS_BATCHES || ++tracker->gpu_batches > NODE_BATCHES;
+}
+
 void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch)
 {
 	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
@@ -158,6 +174,11 @@ void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 
 	if (!process || !process->ranks) {
 		tracker->stats.gpu_unowned += batch->records;
+		return;
+	}
+	/* The gap in the numbers makes the steps invalid. */
+	if (is_over_rate(tracker, process, batch->h.entry_ns)) {
+		tracker->stats.gpu_over_rate++;
 		return;
 	}
 	if (!process->gpu_records && nt_gpu_records_new(process->pid, &process->gpu_records) < 0) {

@@ -111,6 +111,8 @@ struct nt_tracker {
 	uint32_t waiting; /* processes with held windows */
 	uint64_t
 		gpu_lines_ns; /* boot time, when the minute of these lines of the log began; 0: never */
+	uint64_t gpu_second; /* in which these batches came */
+	uint32_t gpu_batches;
 	uint32_t gpu_lines; /* so far in that minute */
 	struct nt_tracker_stats stats;
 };

@@ -496,6 +496,28 @@ static void a_process_that_cannot_be_measured_is_counted_once(void **state)
 	node_stop(&device.node);
 }
 
+static void a_flood_of_batches_is_dropped_and_counted(void **state)
+{
+	struct nt_event_gpu batch = {.h = {.pid = PID}, .number = 1, .records = 1};
+	struct device device;
+
+	(void)state;
+	start(&device);
+	device.silent = true;
+	run_records(&device, 5);
+	for (int i = 0; i < 3; i++) {
+		batch.h.entry_ns = (1000 + (uint64_t)i) * NT_SECOND;
+		for (int j = 0; j < 5000; j++) {
+			batch.number++;
+			nt_tracker_gpu_batch(device.node.tracker, &batch);
+		}
+	}
+	assert_int_equal(stats_of(&device).gpu_over_rate, 3 * (5000 - 1000));
+	assert_int_equal(stats_of(&device).gpu_records.records, 3 * 1000);
+	assert_int_equal(stats_of(&device).gpu_records.lost, 2 * (5000 - 1000));
+	node_stop(&device.node);
+}
+
 static void records_of_a_process_that_is_no_rank_are_counted(void **state)
 {
 	struct nt_event_gpu batch = {
@@ -526,6 +548,7 @@ int main(void)
 		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
 		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
+		cmocka_unit_test(a_flood_of_batches_is_dropped_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
