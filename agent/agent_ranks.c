@@ -158,8 +158,8 @@ void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
 
 	if (batch->h.entry_ns > agent->event_ns)
 		agent->event_ns = batch->h.entry_ns;
-	if (agent->is_gpu_open)
-		nt_tracker_gpu_batch(agent->tracker, batch);
+	if (agent->is_gpu_open && !nt_tracker_gpu_batch(agent->tracker, batch))
+		nt_probed_ranks_refuse(agent->gpu_ranks, batch->h.pid);
 	/* To its own process: else the next call, of any process, is charged with it. */
 	now_ns = nt_clock_mono_ns();
 	nt_governor_spend(agent->governor, batch->h.pid, now_ns - agent->event_since_ns);

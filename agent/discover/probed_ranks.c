@@ -155,12 +155,27 @@ void nt_probed_ranks_found(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t
 	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
 	if (rank && rank->start_ns != start_boot_ns)
 		rank = NULL;
-	if (rank && !rank->probe && !ranks->is_closed)
+	if (rank && !rank->probe && !ranks->is_closed && !rank->is_refused)
 		rank->probe = probe;
 	else
 		detach(ranks, probe);
 	if (rank)
-		rank->is_refused = is_final(result);
+		rank->is_refused |= is_final(result);
+}
+
+void nt_probed_ranks_refuse(struct nt_probed_ranks *ranks, uint32_t pid)
+{
+	struct rank *rank;
+
+	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
+	if (!rank || rank->is_refused)
+		return;
+	ranks->waiting -= rank->waits;
+	rank->waits = false;
+	rank->is_refused = true;
+	detach(ranks, rank->probe);
+	rank->probe = NULL;
+	ranks->stats.failed++;
 }
 
 void nt_probed_ranks_open(struct nt_probed_ranks *ranks)

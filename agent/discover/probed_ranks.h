@@ -53,6 +53,8 @@ void nt_probed_ranks_attach(struct nt_probed_ranks *ranks);
 /* The result of a search. Takes over the probe, even if its process has ended. */
 void nt_probed_ranks_found(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns,
 			   int result, struct nt_rank_probe *probe);
+/* The process is not probed any more until its end. */
+void nt_probed_ranks_refuse(struct nt_probed_ranks *ranks, uint32_t pid);
 /*
  * All are probed again, but those whose file cannot be probed; or none is any more. Open at first. A
  * result that arrives while closed is detached at once.

@@ -14,6 +14,7 @@ enum {
 	/* A second: 32,000 kernels with their calls, and those of eight such processes. */
 	PROCESS_BATCHES = 1000,
 	NODE_BATCHES = 8000,
+	FLOODS = 3, /* seconds with more, after which a process is not measured any more */
 	LINES = 8, /* of the log, a minute: processes are many, and may be hostile */
 };
 
@@ -164,32 +165,34 @@ static bool is_over_rate(struct nt_tracker *tracker, struct nt_process *process,
 	if (tracker->gpu_second != second)
 		tracker->gpu_batches = 0;
 	process->gpu_second = tracker->gpu_second = second;
-	return ++process->gpu_batches > PROCESS_BATCHES || ++tracker->gpu_batches > NODE_BATCHES;
+	process->gpu_floods += ++process->gpu_batches == PROCESS_BATCHES + 1;
+	return process->gpu_batches > PROCESS_BATCHES || ++tracker->gpu_batches > NODE_BATCHES;
 }
 
-void nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch)
+bool nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch)
 {
 	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
 	struct nt_gpu_records *records;
 
 	if (!process || !process->ranks) {
 		tracker->stats.gpu_unowned += batch->records;
-		return;
+		return true;
 	}
 	/* The gap in the numbers makes the steps invalid. */
 	if (is_over_rate(tracker, process, batch->h.entry_ns)) {
 		tracker->stats.gpu_over_rate++;
-		return;
+		return process->gpu_floods < FLOODS;
 	}
 	if (!process->gpu_records && nt_gpu_records_new(process->pid, &process->gpu_records) < 0) {
 		tracker->stats.no_memory++;
-		return;
+		return true;
 	}
 	records = process->gpu_records;
 	nt_gpu_records_add(records, batch, take_interval, tracker);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));
 	note_given_up(tracker, process);
+	return true;
 }
 
 /* As when another client of CUPTI ended all tracing of the process: nothing else shows that. */

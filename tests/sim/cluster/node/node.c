@@ -127,7 +127,7 @@ static void open_process(struct cl_node *node, const struct cl_process *process)
 	batch.record[0] = (struct nt_gpu_record){.start_ns = batch.h.entry_ns,
 						 .end_ns = batch.h.entry_ns,
 						 .kind = NT_GPU_RECORD_OPEN};
-	nt_tracker_gpu_batch(node->tracker, &batch);
+	(void)nt_tracker_gpu_batch(node->tracker, &batch);
 }
 
 /* As the agent does, at once in all processes. */

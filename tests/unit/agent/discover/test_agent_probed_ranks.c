@@ -256,6 +256,32 @@ static void a_closed_table_attaches_nothing(void **state)
 	assert_int_equal(h.detached, 5);
 }
 
+static void a_rank_that_is_refused_is_let_go_for_good(void **state)
+{
+	struct hooks h;
+
+	(void)state;
+	start(&h);
+	nt_probed_ranks_add(h.ranks, 7, START);
+	nt_probed_ranks_attach(h.ranks);
+	nt_probed_ranks_add(h.ranks, 8, START);
+	nt_probed_ranks_refuse(h.ranks, 9);
+	for (int i = 0; i < 2; i++) {
+		nt_probed_ranks_refuse(h.ranks, 7);
+		nt_probed_ranks_refuse(h.ranks, 8);
+	}
+	assert_int_equal(h.detached, 1);
+	assert_int_equal(stats_of(&h).failed, 2);
+	assert_int_equal(stats_of(&h).attached, 0);
+	nt_probed_ranks_found(h.ranks, 7, START, 0, malloc(1));
+	assert_int_equal(h.detached, 2);
+	nt_probed_ranks_close(h.ranks);
+	nt_probed_ranks_open(h.ranks);
+	nt_probed_ranks_attach(h.ranks);
+	assert_int_equal(h.attached, 1);
+	nt_probed_ranks_free(h.ranks);
+}
+
 static void a_file_that_cannot_be_probed_is_searched_once(void **state)
 {
 	struct hooks h;
@@ -288,6 +314,7 @@ int main(void)
 		cmocka_unit_test(a_rank_is_looked_at_once),
 		cmocka_unit_test(a_closed_table_attaches_nothing),
 		cmocka_unit_test(a_file_that_cannot_be_probed_is_searched_once),
+		cmocka_unit_test(a_rank_that_is_refused_is_let_go_for_good),
 		cmocka_unit_test(one_is_attached_and_one_let_go_at_a_time),
 		cmocka_unit_test(who_ends_before_it_was_looked_at_never_is),
 		cmocka_unit_test(another_process_of_that_number_is_another),

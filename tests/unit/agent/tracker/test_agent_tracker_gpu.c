@@ -509,7 +509,8 @@ static void a_flood_of_batches_is_dropped_and_counted(void **state)
 		batch.h.entry_ns = (1000 + (uint64_t)i) * NT_SECOND;
 		for (int j = 0; j < 5000; j++) {
 			batch.number++;
-			nt_tracker_gpu_batch(device.node.tracker, &batch);
+			assert_int_equal(nt_tracker_gpu_batch(device.node.tracker, &batch),
+					 i < 2 || j < 1000);
 		}
 	}
 	assert_int_equal(stats_of(&device).gpu_over_rate, 3 * (5000 - 1000));
