@@ -6,12 +6,13 @@
 #
 #   bench/gpu.sh [N]      (20; 20 take an hour and three quarters)
 set -euo pipefail
+# shellcheck source=bench/verdict_table.sh
+. bench/verdict_table.sh
 
 runs=${1:-20}
 out=$(mktemp -d "${TMPDIR:-/tmp}/neutracer-bench-XXXXXX")
 trap 'rm -rf "$out"' EXIT
 wrong=0
-names=(new windows healthy)
 
 series() { # series NAME OPTION...
   local name=$1
@@ -25,15 +26,4 @@ series new --fault compute --factor 1.1 --before 12
 series windows --fault compute --factor 1.1 --before 100
 series healthy --fault none --seconds 60
 
-echo
-echo 'series            right of  seconds: median  largest'
-for name in "${names[@]}"; do
-  touch "$out/$name"
-  jq -rs --arg name "$name" --argjson runs "$runs" '
-    ([.[].seconds | values] | sort) as $s | [$name, length, $runs,
-      if $s == [] then "-", "-" else $s[length / 2 | floor], $s[-1] end] | map(tostring) | join(" ")' "$out/$name" |
-    while read -r a b c d e; do printf '%-17s %5s %2s  %15s  %7s\n' "$a" "$b" "$c" "$d" "$e"; done
-done
-right=$(cat "$out"/* | wc -l)
-echo "aim: $((3 * runs)) of $((3 * runs)) right: $([ "$right" -eq $((3 * runs)) ] && echo met || echo missed)"
-[ "$wrong" -eq 0 ] && [ "$right" -eq $((3 * runs)) ]
+verdict_table "$out" "$runs" '' new windows healthy && [ "$wrong" -eq 0 ]

@@ -5,6 +5,8 @@
 #
 #   bench/verdict.sh [N]      (20; 20 take about an hour and a half)
 set -euo pipefail
+# shellcheck source=bench/verdict_table.sh
+. bench/verdict_table.sh
 
 runs=${1:-20}
 out=$(mktemp -d "${TMPDIR:-/tmp}/neutracer-bench-XXXXXX")
@@ -24,15 +26,4 @@ series loader-train --job train --fault loader
 series healthy-train --job train --fault none --seconds 60
 series healthy-mpi --job mpi --fault none --seconds 60
 
-echo
-echo 'series            right of  seconds: median  largest'
-for name in compute-train compute-mpi loader-train healthy-train healthy-mpi; do
-  touch "$out/$name"
-  jq -rs --arg name "$name" --argjson runs "$runs" '
-    ([.[].seconds | values] | sort) as $s | [$name, length, $runs,
-      if $s == [] then "-", "-" else $s[length / 2 | floor], $s[-1] end] | map(tostring) | join(" ")' "$out/$name" |
-    while read -r a b c d e; do printf '%-17s %5s %2s  %15s  %7s\n' "$a" "$b" "$c" "$d" "$e"; done
-done
-right=$(cat "$out"/* | wc -l)
-echo "aim: $((5 * runs)) of $((5 * runs)) right, each verdict within 10 s: $([ "$right" -eq $((5 * runs)) ] && echo met || echo missed)"
-[ "$wrong" -eq 0 ] && [ "$right" -eq $((5 * runs)) ]
+verdict_table "$out" "$runs" ', each verdict within 10 s' compute-train compute-mpi loader-train healthy-train healthy-mpi && [ "$wrong" -eq 0 ]

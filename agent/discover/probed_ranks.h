@@ -61,7 +61,7 @@ void nt_probed_ranks_refuse(struct nt_probed_ranks *ranks, uint32_t pid);
  */
 void nt_probed_ranks_open(struct nt_probed_ranks *ranks);
 void nt_probed_ranks_close(struct nt_probed_ranks *ranks);
-/* Detaches one that has ended, which takes 0.1 s, and 0.2 s with perf links. */
+/* Detaches one that has ended: the hook is called for it. */
 void nt_probed_ranks_detach(struct nt_probed_ranks *ranks);
 
 void nt_probed_ranks_stats(const struct nt_probed_ranks *ranks,

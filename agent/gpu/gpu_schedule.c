@@ -118,20 +118,21 @@ static bool is_continuous(struct nt_gpu_schedule *schedule, uint64_t now_ns)
 	return wanted && !schedule->is_spent;
 }
 
+/* Three steps, but no more than half of the interval, and no less than is configured. */
+static uint64_t window_of(const struct nt_gpu_schedule *schedule, uint64_t now_ns)
+{
+	const uint64_t steps_ns = STEPS * longest_step_ns(schedule, now_ns);
+	const uint64_t half_ns = schedule->interval_ns / 2;
+	const uint64_t wanted_ns = steps_ns < half_ns ? steps_ns : half_ns;
+
+	return wanted_ns > schedule->window_ns ? wanted_ns : schedule->window_ns;
+}
+
 bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns)
 {
-	uint64_t window_ns = schedule->window_ns;
-
-	if (!window_ns)
+	if (!schedule->window_ns)
 		return false;
-	if (is_continuous(schedule, now_ns))
+	if (is_continuous(schedule, now_ns) || !schedule->interval_ns)
 		return true;
-	if (window_ns < STEPS * longest_step_ns(schedule, now_ns))
-		window_ns = STEPS * longest_step_ns(schedule, now_ns);
-	if (schedule->interval_ns > schedule->window_ns && window_ns > schedule->interval_ns / 2 &&
-	    window_ns > schedule->window_ns)
-		window_ns = schedule->interval_ns / 2 > schedule->window_ns
-				    ? schedule->interval_ns / 2
-				    : schedule->window_ns;
-	return !schedule->interval_ns || real_ns % schedule->interval_ns < window_ns;
+	return real_ns % schedule->interval_ns < window_of(schedule, now_ns);
 }

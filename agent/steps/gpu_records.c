@@ -203,7 +203,6 @@ static void settle(struct nt_gpu_records *records, uint64_t now_ns, nt_gpu_recor
 	while (records->count) {
 		const struct kernel *kernel = kernel_at(records, 0);
 		const struct call *call = call_of(records, kernel->record.correlation);
-
 		const bool earlier = is_earlier(records, kernel->record.correlation) && !call;
 		const uint64_t wait_ns = earlier ? EARLIER_NS : WAIT_NS;
 

@@ -191,6 +191,9 @@ bool nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu 
 	nt_gpu_records_add(records, batch, take_interval, tracker);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));
+	/* A second rank came meanwhile: no step is known by its device, and none waits for it. */
+	for (uint32_t i = 0; i < process->ranks && process->ranks > 1; i++)
+		nt_rank_gpu_close(process->rank[i]);
 	note_given_up(tracker, process);
 	return true;
 }

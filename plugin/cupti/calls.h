@@ -17,7 +17,7 @@ struct nt_cupti_calls {
 	int (*flush)(uint32_t flag);
 	int (*next_record)(uint8_t *buffer, size_t valid_size, void **record);
 	int (*dropped)(void *context, uint32_t stream, size_t *ret_dropped);
-	/* From 12.5 on, else NULL: single calls of the runtime and the driver. */
+	/* In 12.8 and later, not in 12.4; else NULL: single calls of the runtime and the driver. */
 	int (*enable_runtime)(uint32_t call, uint8_t on);
 	int (*enable_driver)(uint32_t call, uint8_t on);
 	uint32_t version;

@@ -18,8 +18,7 @@ enum {
 	SKIPS_MOST = 32, /* requests that are passed over after such measurements */
 	DRAIN_TICKS =
 		2000 / NT_MEASUREMENT_BUSY_MS, /* for kernels that were enqueued before the end */
-	TELL_TICKS =
-		30, /* idle ones; the agent may have lost what it was told, or be another one */
+	REPORT_TICKS = 30, /* idle ones: the record may be lost, and the agent may be another one */
 };
 
 enum measurement_state {
@@ -119,11 +118,11 @@ static void enter(enum measurement_state next)
 	ticks = 0;
 }
 
-/* The agent is told in the given tick of its request, and now and then. */
+/* Reports the refusal in the given tick of a request, and again at intervals. */
 static void refuse(bool wanted, uint32_t first)
 {
 	refused = wanted ? refused + 1 : 0;
-	if (wanted && refused % TELL_TICKS == first)
+	if (wanted && refused % REPORT_TICKS == first)
 		nt_report_state(NT_GPU_RECORD_GIVEN_UP, now_ns(), (uint32_t)refused_for);
 }
 

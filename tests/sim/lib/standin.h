@@ -57,7 +57,7 @@ uint64_t cuSimNow(void);
 struct sim_api_call {
 	bool is_driver; /* else of the runtime */
 	uint32_t cbid; /* call_id.h */
-	uint32_t correlation; /* numbered from 1 in this process, while somebody observes */
+	uint32_t correlation; /* numbered from 1 in this process, while there is an observer */
 	int result;
 	uint64_t begin_ns, end_ns; /* monotonic */
 };

@@ -124,7 +124,7 @@ unsigned int cuptiUnsubscribe(struct CUpti_Subscriber_st *subscriber)
 	return SIM_CUPTI_SUCCESS;
 }
 
-/* Of all clients: nothing is recorded or given back any more, and nobody is notified. */
+/* Of all clients: nothing is recorded or given back any more, without a sign. */
 unsigned int cuptiFinalize(void)
 {
 	if (!sim_cupti_load())

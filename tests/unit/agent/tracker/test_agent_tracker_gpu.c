@@ -519,6 +519,28 @@ static void a_flood_of_batches_is_dropped_and_counted(void **state)
 	node_stop(&device.node);
 }
 
+/* Its kernels cannot be attributed, and its windows do not wait for them. */
+static void a_second_rank_of_the_process_ends_the_wait_for_the_device(void **state)
+{
+	struct device device;
+	size_t windows;
+
+	(void)state;
+	start(&device);
+	open_records(&device);
+	run_records(&device, 30);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T3);
+	nccl_init(&device.node, PID, PID + 1, 0x6000, 1, 2, 0x11);
+	nccl_reduce(&device.node, PID, PID + 1, 0x6000, 1 << 20, STREAM);
+	run_records(&device, 1);
+	assert_int_equal(stats_of(&device).ranks, 2);
+	windows = device.node.windows;
+	run_records(&device, 10);
+	assert_true(device.node.windows > windows);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T1);
+	node_stop(&device.node);
+}
+
 static void records_of_a_process_that_is_no_rank_are_counted(void **state)
 {
 	struct nt_event_gpu batch = {
@@ -550,6 +572,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
 		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
 		cmocka_unit_test(a_flood_of_batches_is_dropped_and_counted),
+		cmocka_unit_test(a_second_rank_of_the_process_ends_the_wait_for_the_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

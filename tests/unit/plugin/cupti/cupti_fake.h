@@ -184,8 +184,8 @@ int __wrap_nt_cupti_calls_load(struct nt_cupti_calls *ret_calls)
 /* ---- what stands in for the agent ---- */
 
 static bool is_wanted;
-static struct nt_gpu_record told; /* the last record */
-static uint32_t tellings, copies;
+static struct nt_gpu_record reported; /* the last record */
+static uint32_t reports, copies;
 static uint64_t last_number, gaps;
 
 int nt_batch_is_wanted(void)
@@ -202,8 +202,8 @@ void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t count, uint
 		copies++;
 		return;
 	}
-	told = *record;
-	tellings++;
+	reported = *record;
+	reports++;
 }
 
 /* ---- helpers ---- */
@@ -226,12 +226,13 @@ static inline bool called(const char *calls)
 	return same;
 }
 
-/* What the agent was told since the last look, once. */
-static inline bool was_told(enum nt_gpu_record_kind kind, int code)
+/* One record was handed over since the last look: this one. */
+static inline bool was_reported(enum nt_gpu_record_kind kind, int code)
 {
-	const bool same = tellings == 1 && told.kind == kind && told.stream == (uint32_t)code;
+	const bool same =
+		reports == 1 && reported.kind == kind && reported.stream == (uint32_t)code;
 
-	tellings = 0;
+	reports = 0;
 	return same;
 }
 
@@ -247,7 +248,7 @@ static inline void open_it(void)
 {
 	is_wanted = true;
 	assert(nt_measurement_tick() == BUSY);
-	assert(was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(was_reported(NT_GPU_RECORD_OPEN, 0));
 	cupti.log[0] = '\0';
 }
 

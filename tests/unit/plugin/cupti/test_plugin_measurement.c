@@ -14,7 +14,7 @@
 static void nobody_asks(void)
 {
 	tick(100, IDLE);
-	assert(cupti.calls == 0 && tellings == 0);
+	assert(cupti.calls == 0 && reports == 0);
 }
 
 static void nothing_is_called_while_nobody_asks(void **state)
@@ -30,10 +30,10 @@ static void open_and_close(void)
 	is_wanted = true;
 	tick(1, BUSY);
 	assert(called("load flush0 clock callbacks +runtime +driver +10 +1 "));
-	assert(was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(was_reported(NT_GPU_RECORD_OPEN, 0));
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	assert(told.start_ns && cupti.clock() >= told.start_ns);
-	assert((uint64_t)now.tv_sec - told.start_ns / 1000000000 <= 1);
+	assert(reported.start_ns && cupti.clock() >= reported.start_ns);
+	assert((uint64_t)now.tv_sec - reported.start_ns / 1000000000 <= 1);
 	cupti.gives = true;
 	tick(50, BUSY);
 	cupti.log[0] = '\0';
@@ -45,11 +45,11 @@ static void open_and_close(void)
 	tick(1, BUSY);
 	assert(called("flush0 flush1 "));
 	tick(100, IDLE);
-	assert(called("") && tellings == 0);
+	assert(called("") && reports == 0);
 	/* Nothing is registered twice. */
 	is_wanted = true;
 	tick(1, BUSY);
-	assert(called("+runtime +driver +10 +1 ") && was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(called("+runtime +driver +10 +1 ") && was_reported(NT_GPU_RECORD_OPEN, 0));
 }
 
 static void a_measurement_opens_and_closes_in_order(void **state)
@@ -68,10 +68,10 @@ static void reopen_while_draining(void)
 	cupti.log[0] = '\0';
 	is_wanted = true;
 	tick(1, BUSY);
-	assert(called("flush0 +runtime +driver +10 +1 ") && was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(called("flush0 +runtime +driver +10 +1 ") && was_reported(NT_GPU_RECORD_OPEN, 0));
 	/* It lasts as if it had been closed. */
 	tick(DRAIN_TICKS * 2, BUSY);
-	assert(!is_off() && tellings == 0);
+	assert(!is_off() && reports == 0);
 	is_wanted = false;
 	tick(1, BUSY);
 	assert(is_off());
@@ -107,16 +107,16 @@ static void reopen_while_closing(void)
 	open_it();
 	is_wanted = false;
 	tick(3, BUSY);
-	assert(!is_off() && tellings == 0);
+	assert(!is_off() && reports == 0);
 	cupti.log[0] = '\0';
 	is_wanted = true;
 	tick(1, BUSY);
-	assert(called("flush0 ") && was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(called("flush0 ") && was_reported(NT_GPU_RECORD_OPEN, 0));
 	tick(5, BUSY);
-	assert(tellings == 0);
+	assert(reports == 0);
 }
 
-static void an_agent_that_comes_while_it_closes_is_told(void **state)
+static void an_agent_that_comes_while_it_closes_gets_an_open_record(void **state)
 {
 	(void)state;
 	in_child(reopen_while_closing);
@@ -129,18 +129,18 @@ static void taken_before(void)
 	cupti.is_taken = true;
 	is_wanted = true;
 	tick(1, IDLE);
-	assert(called("load flush0 ") && was_told(NT_GPU_RECORD_GIVEN_UP, 0));
+	assert(called("load flush0 ") && was_reported(NT_GPU_RECORD_GIVEN_UP, 0));
 	tick(29, IDLE);
-	assert(called("") && tellings == 0);
+	assert(called("") && reports == 0);
 	tick(1, IDLE);
-	assert(was_told(NT_GPU_RECORD_GIVEN_UP, 0));
-	/* Another request is told at once. */
+	assert(was_reported(NT_GPU_RECORD_GIVEN_UP, 0));
+	/* Another request is refused at once. */
 	is_wanted = false;
 	tick(100, IDLE);
-	assert(tellings == 0);
+	assert(reports == 0);
 	is_wanted = true;
 	tick(1, IDLE);
-	assert(called("") && was_told(NT_GPU_RECORD_GIVEN_UP, 0));
+	assert(called("") && was_reported(NT_GPU_RECORD_GIVEN_UP, 0));
 }
 
 static void another_client_that_came_first_is_left_alone(void **state)
@@ -154,10 +154,10 @@ static void missing(void)
 	cupti.is_missing = true;
 	is_wanted = true;
 	tick(1, IDLE);
-	assert(called("load ") && was_told(NT_GPU_RECORD_GIVEN_UP, -1));
+	assert(called("load ") && was_reported(NT_GPU_RECORD_GIVEN_UP, -1));
 	/* The reason stays the same. */
 	tick(30, IDLE);
-	assert(called("") && was_told(NT_GPU_RECORD_GIVEN_UP, -1));
+	assert(called("") && was_reported(NT_GPU_RECORD_GIVEN_UP, -1));
 }
 
 static void without_the_library_it_is_given_up(void **state)
@@ -172,9 +172,9 @@ static void fails(int what, const char *calls)
 	is_wanted = true;
 	tick(1, IDLE);
 	assert(called(calls) && is_off());
-	assert(was_told(NT_GPU_RECORD_GIVEN_UP, REFUSED));
+	assert(was_reported(NT_GPU_RECORD_GIVEN_UP, REFUSED));
 	tick(30, IDLE);
-	assert(called("") && was_told(NT_GPU_RECORD_GIVEN_UP, REFUSED));
+	assert(called("") && was_reported(NT_GPU_RECORD_GIVEN_UP, REFUSED));
 }
 
 static void callbacks_fail(void)
@@ -227,7 +227,7 @@ static void yield_and_get_a_buffer(void)
 	assert(called("") && !is_off());
 	deliver(0);
 	tick(1, BUSY);
-	assert(called("-runtime -driver -10 -1 ") && is_off() && tellings == 0);
+	assert(called("-runtime -driver -10 -1 ") && is_off() && reports == 0);
 	tick(DRAIN_TICKS, BUSY);
 	tick(10, IDLE);
 	open_it();
@@ -245,20 +245,20 @@ static void yield_and_ask(void)
 	tick(100, IDLE);
 	is_wanted = true;
 	tick(1, IDLE);
-	assert(called("flush0 ") && tellings == 0);
+	assert(called("flush0 ") && reports == 0);
 	tick(1, IDLE);
-	assert(was_told(NT_GPU_RECORD_GIVEN_UP, 0) && !is_off());
+	assert(was_reported(NT_GPU_RECORD_GIVEN_UP, 0) && !is_off());
 	tick(29, IDLE);
-	assert(tellings == 0);
+	assert(reports == 0);
 	tick(1, IDLE);
-	assert(was_told(NT_GPU_RECORD_GIVEN_UP, 0));
+	assert(was_reported(NT_GPU_RECORD_GIVEN_UP, 0));
 	/* It was a long pause of the program after all. */
 	cupti.gives = true;
 	cupti.log[0] = '\0';
 	tick(1, BUSY);
 	assert(called("flush0 -runtime -driver -10 -1 "));
 	tick(1, BUSY);
-	assert(called("flush0 +runtime +driver +10 +1 ") && was_told(NT_GPU_RECORD_OPEN, 0));
+	assert(called("flush0 +runtime +driver +10 +1 ") && was_reported(NT_GPU_RECORD_OPEN, 0));
 }
 
 static void a_request_after_a_silent_second_is_refused_until_a_buffer_comes(void **state)
@@ -288,7 +288,7 @@ static void empty_again_and_again(void)
 	assert(!is_off());
 	cupti.log[0] = '\0';
 	tick(1, BUSY);
-	assert(called("flush0 -runtime -driver -10 -1 ") && is_off() && tellings == 0);
+	assert(called("flush0 -runtime -driver -10 -1 ") && is_off() && reports == 0);
 	tick(100, IDLE);
 	assert(called(""));
 	is_wanted = false;
@@ -298,7 +298,7 @@ static void empty_again_and_again(void)
 	tick(9, BUSY);
 	assert(!is_off());
 	tick(1, BUSY);
-	assert(is_off() && tellings == 0);
+	assert(is_off() && reports == 0);
 	tick(5, IDLE);
 	/* More and more requests are passed over, but not for ever: the GPU may do nothing. */
 	for (int skips = 1; skips <= 64; skips *= 2) {
@@ -350,7 +350,7 @@ int main(void)
 		cmocka_unit_test(a_measurement_opens_and_closes_in_order),
 		cmocka_unit_test(one_that_drains_opens_again),
 		cmocka_unit_test(it_closes_with_a_buffer_that_shows_whose_it_is),
-		cmocka_unit_test(an_agent_that_comes_while_it_closes_is_told),
+		cmocka_unit_test(an_agent_that_comes_while_it_closes_gets_an_open_record),
 		cmocka_unit_test(another_client_that_came_first_is_left_alone),
 		cmocka_unit_test(without_the_library_it_is_given_up),
 		cmocka_unit_test(what_fails_half_way_is_undone_and_given_up),
