@@ -17,7 +17,9 @@ enum {
 
 static struct nt_probed_ranks *ranks_of(const struct nt_agent *agent, int library)
 {
-	return library == NT_LIBRARY_GPU ? agent->gpu_ranks : agent->interpreters;
+	if (library == NT_LIBRARY_PYTHON)
+		return agent->interpreters;
+	return library == NT_LIBRARY_GPU ? agent->gpu_ranks : agent->nccl_ranks;
 }
 
 /* ---- attaching ------------------------------------------------------------------------------ */
@@ -51,6 +53,13 @@ static int attach_gpu(void *data, uint32_t pid, uint64_t start_boot_ns,
 	return search(data, NT_LIBRARY_GPU, pid, start_boot_ns);
 }
 
+static int attach_nccl(void *data, uint32_t pid, uint64_t start_boot_ns,
+		       struct nt_rank_probe **ret_probe)
+{
+	(void)ret_probe;
+	return search(data, NT_LIBRARY_NCCL_PROFILER, pid, start_boot_ns);
+}
+
 static void detach(void *data, struct nt_rank_probe *probe)
 {
 	struct nt_agent *agent = data;
@@ -61,7 +70,7 @@ static void detach(void *data, struct nt_rank_probe *probe)
 void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
 			      struct nt_rank_probe *probe)
 {
-	const bool is_gpu = library == NT_LIBRARY_GPU;
+	const bool is_gpu = library != NT_LIBRARY_PYTHON;
 	struct nt_agent *agent = data;
 
 	if (result == 0)
@@ -73,6 +82,11 @@ void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t st
 			      is_gpu ? "GPU library" : "interpreter", pid,
 			      is_gpu ? "GPU time is" : "garbage collections are");
 	nt_probed_ranks_found(ranks_of(agent, library), pid, start_ns, result, probe);
+	/* CUPTI shows more than NCCL does, and the job is charged with one of them. */
+	if (library == NT_LIBRARY_GPU && result == -ENOENT)
+		nt_probed_ranks_add(agent->nccl_ranks, pid, start_ns);
+	else if (library == NT_LIBRARY_GPU && result == 0)
+		nt_probed_ranks_end(agent->nccl_ranks, pid, start_ns);
 }
 
 /* The only obstacle for a path that is searched is the end of the process. */
@@ -120,10 +134,14 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 		.attach = attach_interpreter, .detach = detach, .data = agent};
 	const struct nt_probed_ranks_hooks gpus = {
 		.attach = attach_gpu, .detach = detach, .data = agent};
+	const struct nt_probed_ranks_hooks nccl = {
+		.attach = attach_nccl, .detach = detach, .data = agent};
 	int r = nt_probed_ranks_new(&interpreters, &agent->interpreters);
 
 	if (r == 0)
 		r = nt_probed_ranks_new(&gpus, &agent->gpu_ranks);
+	if (r == 0)
+		r = nt_probed_ranks_new(&nccl, &agent->nccl_ranks);
 	if (r < 0)
 		return r;
 	agent->rank_file_client =
@@ -131,6 +149,7 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 	agent->gpu_schedule.window_ns = agent->config->gpu_window_ns;
 	agent->gpu_schedule.interval_ns = agent->config->gpu_interval_ns;
 	nt_probed_ranks_close(agent->gpu_ranks);
+	nt_probed_ranks_close(agent->nccl_ranks);
 	return 0;
 }
 
@@ -149,6 +168,22 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 {
 	nt_probed_ranks_end(agent->interpreters, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->gpu_ranks, pid, start_boot_ns);
+	nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
+}
+
+static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,
+		   enum nt_gpu_batch_result result)
+{
+	const uint32_t pid = batch->h.pid;
+	uint64_t start_ns;
+
+	if (result == NT_GPU_BATCH_FLOOD) {
+		nt_probed_ranks_refuse(agent->gpu_ranks, pid);
+		nt_probed_ranks_refuse(agent->nccl_ranks, pid);
+	} else if (result == NT_GPU_BATCH_GIVEN_UP &&
+		   nt_probed_ranks_start_ns(agent->gpu_ranks, pid, &start_ns)) {
+		nt_probed_ranks_add(agent->nccl_ranks, pid, start_ns);
+	}
 }
 
 void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
@@ -158,8 +193,8 @@ void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
 
 	if (batch->h.entry_ns > agent->event_ns)
 		agent->event_ns = batch->h.entry_ns;
-	if (agent->is_gpu_open && !nt_tracker_gpu_batch(agent->tracker, batch))
-		nt_probed_ranks_refuse(agent->gpu_ranks, batch->h.pid);
+	if (agent->is_gpu_open)
+		refuse(agent, batch, nt_tracker_gpu_batch(agent->tracker, batch));
 	/* To its own process: else the next call, of any process, is charged with it. */
 	now_ns = nt_clock_mono_ns();
 	nt_governor_spend(agent->governor, batch->h.pid, now_ns - agent->event_since_ns);
@@ -171,21 +206,26 @@ void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 	const bool opens =
 		nt_gpu_schedule_is_open(&agent->gpu_schedule, nt_clock_mono_ns(), real_ns);
 
-	if (opens && !agent->is_gpu_open)
+	if (opens && !agent->is_gpu_open) {
 		nt_probed_ranks_open(agent->gpu_ranks);
+		nt_probed_ranks_open(agent->nccl_ranks);
+	}
 	/* First what was sent: nothing of this measurement is taken later. */
 	if (!opens && agent->is_gpu_open) {
 		if (!nt_agent_read_all_events(agent))
 			nt_debug(
 				"records of the GPUs are left unread at the end of their measurement");
 		nt_probed_ranks_close(agent->gpu_ranks);
+		nt_probed_ranks_close(agent->nccl_ranks);
 		nt_tracker_gpu_closed_all(agent->tracker);
 	}
 	agent->is_gpu_open = opens;
 	nt_probed_ranks_attach(agent->interpreters);
 	/* A window is short. */
-	for (int i = 0; i < GPU_SEARCHES; i++)
+	for (int i = 0; i < GPU_SEARCHES; i++) {
 		nt_probed_ranks_attach(agent->gpu_ranks);
+		nt_probed_ranks_attach(agent->nccl_ranks);
+	}
 }
 
 void nt_agent_detach_ended_ranks(struct nt_agent *agent)
@@ -193,5 +233,6 @@ void nt_agent_detach_ended_ranks(struct nt_agent *agent)
 	for (int i = 0; i < ENDED; i++) {
 		nt_probed_ranks_detach(agent->interpreters);
 		nt_probed_ranks_detach(agent->gpu_ranks);
+		nt_probed_ranks_detach(agent->nccl_ranks);
 	}
 }

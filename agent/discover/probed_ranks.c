@@ -113,6 +113,17 @@ void nt_probed_ranks_end(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t s
 	ranks->ended_count++;
 }
 
+bool nt_probed_ranks_start_ns(const struct nt_probed_ranks *ranks, uint32_t pid,
+			      uint64_t *ret_start_boot_ns)
+{
+	struct rank *rank;
+
+	HASH_FIND(hh, ranks->rank, &pid, sizeof(pid), rank);
+	if (rank)
+		*ret_start_boot_ns = rank->start_ns;
+	return rank != NULL;
+}
+
 /* A file that is not there may come; others are tried again. What cannot be probed never can. */
 static bool is_final(int result)
 {

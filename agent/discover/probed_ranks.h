@@ -47,6 +47,9 @@ NT_DEFINE_AUTO(nt_probed_ranks, nt_probed_ranks_free)
 /* To be called when a process becomes a rank. */
 void nt_probed_ranks_add(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns);
 void nt_probed_ranks_end(struct nt_probed_ranks *ranks, uint32_t pid, uint64_t start_boot_ns);
+/* When a process that was added was started. False: it is not here. */
+bool nt_probed_ranks_start_ns(const struct nt_probed_ranks *ranks, uint32_t pid,
+			      uint64_t *ret_start_boot_ns);
 
 /* Attaches to one rank that was added. Reading the file and making links may block. */
 void nt_probed_ranks_attach(struct nt_probed_ranks *ranks);

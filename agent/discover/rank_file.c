@@ -28,6 +28,13 @@ bool nt_rank_file_is_gpu_library(const char *basename)
 	return strncmp(basename, stem, sizeof(stem) - 1) == 0;
 }
 
+bool nt_rank_file_is_nccl_profiler(const char *basename)
+{
+	static const char stem[] = "libnccl-profiler-neutracer";
+
+	return strncmp(basename, stem, sizeof(stem) - 1) == 0;
+}
+
 struct file_search {
 	uint32_t pid;
 	bool (*is_wanted)(const char *basename);
@@ -63,10 +70,11 @@ static void try_mapping(void *data, const struct nt_mapping *mapping)
 
 int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data)
 {
-	const bool is_gpu = library == NT_LIBRARY_GPU;
 	struct file_search search = {
 		.pid = pid,
-		.is_wanted = is_gpu ? nt_rank_file_is_gpu_library : nt_rank_file_is_interpreter,
+		.is_wanted = library == NT_LIBRARY_GPU      ? nt_rank_file_is_gpu_library
+			     : library == NT_LIBRARY_PYTHON ? nt_rank_file_is_interpreter
+							    : nt_rank_file_is_nccl_profiler,
 		.fn = fn,
 		.data = data,
 		.result = -ENOENT,
@@ -79,7 +87,7 @@ int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data)
 	r = nt_proc_mappings(pid, try_mapping, &search);
 	if (r < 0)
 		return r;
-	if (is_gpu)
+	if (library != NT_LIBRARY_PYTHON)
 		return search.result;
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	fd = nt_root_path_follow(path, &st);

@@ -33,7 +33,8 @@ const char *nt_subject_name(enum nt_subject subject);
 /* Libraries of the table alone: those without communication are not on the wire. */
 enum {
 	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
-	NT_LIBRARY_GPU, /* ours, inside the process: plugin/ */
+	NT_LIBRARY_GPU, /* ours, inside the process: plugin/cupti/ */
+	NT_LIBRARY_NCCL_PROFILER, /* ours, inside the process: plugin/nccl/ */
 	NT_LIBRARY_TABLE_END,
 };
 

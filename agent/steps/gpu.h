@@ -8,6 +8,11 @@
  * an interval enqueued after it, unless intervals were lost or cover too few launches. A step that
  * is not complete in time is invalid, and gets the tier of the calls alone. A step takes as long as
  * lies between the ends of its last kernel and the one of the step before.
+ *
+ * If only kernels that communicate are reported, own work is the time of the step on the device in
+ * which none of them ran (T2): the device worked, or waited for its host. The part of it in which the
+ * next of them was enqueued already is the device's alone. A step is valid once the kernels of all
+ * its calls were reported, if that holds for the step before too.
  */
 #ifndef NT_AGENT_STEPS_GPU_H
 #define NT_AGENT_STEPS_GPU_H
@@ -32,7 +37,7 @@ enum {
  */
 struct nt_gpu_interval {
 	uint32_t pid;
-	uint32_t kernels;
+	uint32_t kernels; /* 0: none ran yet, a call of communication was enqueued at entry_ns */
 	/* Counts communication and other intervals separately, from 1; a gap is a loss. */
 	uint64_t number;
 	uint64_t entry_ns; /* when the host enqueued it; 0: unknown, start_ns is used */
@@ -62,15 +67,17 @@ void nt_gpu_free(struct nt_gpu *gpu);
 NT_DEFINE_AUTO(nt_gpu, nt_gpu_free)
 
 /*
- * Adds valid kernels that do not communicate. now_ns: of the report. False: too late for its step.
+ * Adds valid kernels: those that do not communicate, or those that do, with their calls, if only
+ * these are reported. now_ns: of the report. False: too late for its step.
  */
 bool nt_gpu_add(struct nt_gpu *gpu, const struct nt_gpu_interval *interval, uint64_t now_ns);
 /*
  * Only what is enqueued from from_ns on is reported, until it is closed. Steps that are not wholly
  * within are invalid, and are not waited for. Without a call all is reported.
  */
-void nt_gpu_open(struct nt_gpu *gpu, uint64_t from_ns);
+void nt_gpu_open(struct nt_gpu *gpu, uint64_t from_ns, bool by_communication);
 void nt_gpu_close(struct nt_gpu *gpu);
+bool nt_gpu_is_by_communication(const struct nt_gpu *gpu);
 /* Intervals were lost: pending steps become invalid. */
 void nt_gpu_lose(struct nt_gpu *gpu);
 
@@ -80,8 +87,8 @@ void nt_gpu_lose(struct nt_gpu *gpu);
  */
 void nt_gpu_step(struct nt_gpu *gpu, const struct nt_accounting_step *step);
 /*
- * The oldest pending step, once its device time is known or given up; false: none. Sets has_gpu,
- * gpu_ns, gpu_lag_ns and gpu_step_ns. UINT64_MAX: no more intervals will come.
+ * The oldest pending step, once its device time is known or given up; false: none. Sets has_gpu and
+ * the members from there on. UINT64_MAX: no more intervals will come.
  */
 bool nt_gpu_next(struct nt_gpu *gpu, uint64_t now_ns, struct nt_accounting_step *ret_step);
 /* True if a step is pending. */

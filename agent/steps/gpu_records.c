@@ -31,18 +31,20 @@ struct nt_gpu_records {
 	uint32_t first_collective, collectives;
 	uint64_t open_ns;
 	uint32_t first_call; /* lowest correlation of a call since then; 0: none yet */
+	bool by_communication;
 	bool given_up;
 	int32_t result;
 	struct nt_gpu_records_stats stats;
 };
 
-int nt_gpu_records_new(uint32_t pid, struct nt_gpu_records **ret_records)
+int nt_gpu_records_new(uint32_t pid, bool by_communication, struct nt_gpu_records **ret_records)
 {
 	struct nt_gpu_records *records = calloc(1, sizeof(*records));
 
 	if (!records)
 		return -ENOMEM;
 	records->pid = pid;
+	records->by_communication = by_communication;
 	*ret_records = records;
 	return 0;
 }
@@ -60,6 +62,11 @@ size_t nt_gpu_records_bytes(void)
 uint64_t nt_gpu_records_open_ns(const struct nt_gpu_records *records)
 {
 	return records->open_ns;
+}
+
+bool nt_gpu_records_by_communication(const struct nt_gpu_records *records)
+{
+	return records->by_communication;
 }
 
 bool nt_gpu_records_given_up(const struct nt_gpu_records *records, int32_t *ret_result)
@@ -244,6 +251,28 @@ static void reopen(struct nt_gpu_records *records, uint64_t from_ns)
 	records->first = records->count = records->first_call = 0;
 }
 
+static void add_call(struct nt_gpu_records *records, const struct nt_gpu_record *record,
+		     uint64_t now_ns, nt_gpu_records_fn fn, void *data)
+{
+	const struct nt_gpu_interval interval = {
+		.pid = records->pid,
+		.communicates = true,
+		.entry_ns = record->start_ns,
+		.start_ns = record->start_ns,
+		.end_ns = record->start_ns,
+	};
+
+	/* The library did not notice that the agent was detached, and is open still. */
+	if (!records->open_ns)
+		records->open_ns = now_ns;
+	if (!records->first_call || is_earlier(records, record->correlation))
+		records->first_call = record->correlation;
+	records->call[record->correlation % NT_GPU_RECORDS_CALLS] =
+		(struct call){record->start_ns, record->correlation};
+	if (records->by_communication)
+		fn(data, &interval);
+}
+
 static void add(struct nt_gpu_records *records, const struct nt_gpu_record *record, uint64_t now_ns,
 		nt_gpu_records_fn fn, void *data)
 {
@@ -253,13 +282,7 @@ static void add(struct nt_gpu_records *records, const struct nt_gpu_record *reco
 	}
 	switch ((enum nt_gpu_record_kind)record->kind) {
 	case NT_GPU_RECORD_LAUNCH:
-		/* The library did not notice that the agent was detached, and is open still. */
-		if (!records->open_ns)
-			records->open_ns = now_ns;
-		if (!records->first_call || is_earlier(records, record->correlation))
-			records->first_call = record->correlation;
-		records->call[record->correlation % NT_GPU_RECORDS_CALLS] =
-			(struct call){record->start_ns, record->correlation};
+		add_call(records, record, now_ns, fn, data);
 		return;
 	case NT_GPU_RECORD_KERNEL:
 	case NT_GPU_RECORD_COMMUNICATION:

@@ -45,10 +45,15 @@ struct nt_gpu_collective {
 	uint64_t group; /* 0: none. Of several in one group none has a kernel of its own */
 };
 
-/* Called with each kernel, in the order of their streams. number is set. */
+/*
+ * Called with each kernel, in the order of their streams. number is set. If communication alone is
+ * reported, also with each call, without a kernel.
+ */
 typedef void (*nt_gpu_records_fn)(void *data, const struct nt_gpu_interval *interval);
 
-NT_MUST_CHECK int nt_gpu_records_new(uint32_t pid, struct nt_gpu_records **ret_records);
+/* by_communication: calls of NCCL and their kernels alone are reported. */
+NT_MUST_CHECK int nt_gpu_records_new(uint32_t pid, bool by_communication,
+				     struct nt_gpu_records **ret_records);
 void nt_gpu_records_free(struct nt_gpu_records *records);
 NT_DEFINE_AUTO(nt_gpu_records, nt_gpu_records_free)
 size_t nt_gpu_records_bytes(void);
@@ -66,6 +71,7 @@ void nt_gpu_records_collective(struct nt_gpu_records *records,
 
 /* When the measurement began, boot time; 0: it has not yet. */
 uint64_t nt_gpu_records_open_ns(const struct nt_gpu_records *records);
+bool nt_gpu_records_by_communication(const struct nt_gpu_records *records);
 /* True if the library in the process cannot measure; *ret_result: of the interface, or 0. */
 bool nt_gpu_records_given_up(const struct nt_gpu_records *records, int32_t *ret_result);
 const struct nt_gpu_records_stats *nt_gpu_records_stats(const struct nt_gpu_records *records);

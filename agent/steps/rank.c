@@ -121,6 +121,8 @@ static void add_step(struct nt_rank *rank, const struct nt_accounting_step *step
 		sums->gpu_steps++;
 		sums->gpu_ns += step->gpu_ns;
 		sums->gpu_lag_ns += step->gpu_lag_ns;
+		sums->gpu_queued_ns += step->gpu_queued_ns;
+		sums->gpu_by_communication = step->gpu_by_communication;
 	}
 	sums->host_ns += step->host_ns;
 	sums->blocked_ns += step->blocked_ns;
@@ -348,22 +350,21 @@ void nt_rank_gap(struct nt_rank *rank)
 bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 		 const struct nt_gpu_interval *interval, uint64_t now_ns)
 {
-	if (interval->communicates) {
-		if (comm)
-			nt_communicator_gpu(comm, interval->op, interval->nth, interval->start_ns,
-					    interval->end_ns);
+	if (interval->communicates && comm)
+		nt_communicator_gpu(comm, interval->op, interval->nth, interval->start_ns,
+				    interval->end_ns);
+	if (interval->communicates && !(rank->gpu && nt_gpu_is_by_communication(rank->gpu)))
 		return true;
-	}
 	/* Without memory for it, the rank keeps the tier of its calls. */
 	if (!rank->gpu && nt_gpu_new(&rank->gpu) < 0)
 		return false;
 	return nt_gpu_add(rank->gpu, interval, now_ns);
 }
 
-void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns)
+void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns, bool by_communication)
 {
 	if (rank->gpu || nt_gpu_new(&rank->gpu) == 0)
-		nt_gpu_open(rank->gpu, from_ns);
+		nt_gpu_open(rank->gpu, from_ns, by_communication);
 }
 
 void nt_rank_gpu_close(struct nt_rank *rank)
@@ -384,17 +385,24 @@ enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 			 uint64_t *ret_own_blocked_ns)
 {
 	const struct nt_rank_sums *sums = &rank->sums;
+	const bool has_gpu = sums->gpu_steps && sums->gpu_steps * 2 >= sums->steps;
 
 	*ret_own_ns = 0;
 	*ret_own_blocked_ns = 0;
 	if (!sums->steps)
 		return NT_TIER_UNKNOWN;
-	if (sums->gpu_steps && sums->gpu_steps * 2 >= sums->steps) {
+	if (has_gpu && !sums->gpu_by_communication) {
 		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
 		return NT_TIER_T3;
 	}
-	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs))
-		return NT_TIER_T1;
+	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs)) {
+		if (!has_gpu)
+			return NT_TIER_T1;
+		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
+		*ret_own_blocked_ns =
+			(uint64_t)((double)sums->gpu_queued_ns * sums->steps / sums->gpu_steps);
+		return NT_TIER_T2;
+	}
 	/* Steps that are not covered are assumed to be like the others. */
 	*ret_own_ns = (uint64_t)((double)sums->own_ns * sums->steps / sums->covered);
 	*ret_own_blocked_ns =

@@ -27,7 +27,8 @@ struct nt_rank_sums {
 	uint64_t first_step, step_epoch;
 	uint64_t own_ns, own_blocked_ns; /* of the covered ones */
 	uint32_t gpu_steps; /* whose device time is known */
-	uint64_t gpu_ns, gpu_lag_ns; /* of these */
+	uint64_t gpu_ns, gpu_lag_ns, gpu_queued_ns; /* of these */
+	bool gpu_by_communication; /* so are these */
 	uint64_t host_ns, blocked_ns, comm_ns, step_ns, launches;
 	uint32_t local_syncs;
 	uint64_t end_ns; /* of the last step */
@@ -119,7 +120,7 @@ bool nt_rank_gpu(struct nt_rank *rank, struct nt_communicator *comm,
 /* Intervals of the rank's process were lost. */
 void nt_rank_gpu_lost(struct nt_rank *rank);
 /* nt_gpu_open() and nt_gpu_close(). */
-void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns);
+void nt_rank_gpu_open(struct nt_rank *rank, uint64_t from_ns, bool by_communication);
 void nt_rank_gpu_close(struct nt_rank *rank);
 
 /* Takes steps that have ended since; true as for nt_rank_comm(). */

@@ -41,6 +41,9 @@ struct nt_accounting_step {
 	 */
 	bool has_gpu;
 	uint64_t gpu_ns, gpu_lag_ns, gpu_step_ns;
+	/* Own work is what its communication left, and the device's alone of it: see there. */
+	bool gpu_by_communication;
+	uint64_t gpu_queued_ns;
 };
 
 struct nt_accounting {

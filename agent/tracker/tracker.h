@@ -148,11 +148,14 @@ void nt_tracker_event(struct nt_tracker *tracker, const struct nt_event_call *ca
 		      const uint8_t *id);
 /* Takes an interval from a plugin inside a rank's process. */
 void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *interval);
-/*
- * Takes a batch of records from such a plugin, in ring order. False: the process hands over more than
- * it may, again and again, and is not to be measured any more.
- */
-bool nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch);
+enum nt_gpu_batch_result {
+	NT_GPU_BATCH_TAKEN,
+	NT_GPU_BATCH_FLOOD, /* the process hands over more than it may, again and again */
+	NT_GPU_BATCH_GIVEN_UP, /* the library cannot measure now: see nt_gpu_records_given_up() */
+};
+
+/* Takes a batch of records from such a plugin, in ring order. */
+enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch);
 /* No more records come until the GPUs are measured again. */
 void nt_tracker_gpu_closed_all(struct nt_tracker *tracker);
 /* Events were lost: reads each process's own losses from its counters. */

@@ -24,6 +24,11 @@ static bool makes_sense(const struct nt_tracker *tracker, const struct nt_gpu_in
 	       interval->start_ns && interval->end_ns <= tracker->now_ns + GPU_AHEAD_NS;
 }
 
+static bool is_by_communication(const struct nt_process *process)
+{
+	return process->gpu_records && nt_gpu_records_by_communication(process->gpu_records);
+}
+
 /* Skipped numbers of a process are losses. A number that goes back restarts the count. */
 static void count_interval(struct nt_tracker *tracker, struct nt_process *process,
 			   const struct nt_gpu_interval *interval)
@@ -37,7 +42,9 @@ static void count_interval(struct nt_tracker *tracker, struct nt_process *proces
 		return;
 	tracker->stats.gpu_lost += lost;
 	process->gpu_lost += lost;
-	for (uint32_t i = 0; i < process->ranks && !interval->communicates; i++)
+	if (interval->communicates && !is_by_communication(process))
+		return;
+	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gpu_lost(process->rank[i]);
 }
 
@@ -75,7 +82,7 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 	/* With several ranks in one process, kernels cannot be attributed. */
 	if (comm)
 		rank = comm->rank_of;
-	else if (!interval->communicates && process->ranks == 1)
+	else if (process->ranks == 1 && (!interval->communicates || is_by_communication(process)))
 		rank = process->rank[0];
 	if (!rank && interval->communicates && !interval->comm)
 		return; /* whose call is not known */
@@ -105,7 +112,16 @@ void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gp
 
 static void take_interval(void *data, const struct nt_gpu_interval *interval)
 {
-	nt_tracker_gpu(data, interval);
+	struct nt_process *process;
+
+	if (interval->kernels) {
+		nt_tracker_gpu(data, interval);
+		return;
+	}
+	process = nt_tracker_process(data, interval->pid);
+	if (process && process->ranks == 1)
+		(void)nt_rank_gpu(process->rank[0], NULL, interval,
+				  ((const struct nt_tracker *)data)->now_ns);
 }
 
 /* As of its last window. */
@@ -119,7 +135,7 @@ static uint64_t launches_of(const struct nt_process *process)
 static void open_ranks(struct nt_process *process, uint64_t from_ns)
 {
 	for (uint32_t i = 0; i < process->ranks && process->ranks == 1; i++)
-		nt_rank_gpu_open(process->rank[i], from_ns);
+		nt_rank_gpu_open(process->rank[i], from_ns, is_by_communication(process));
 	process->gpu_open_ns = from_ns;
 	process->gpu_open_launches = launches_of(process);
 	process->gpu_number[0] = process->gpu_number[1] = 0;
@@ -144,7 +160,12 @@ static void note_given_up(struct nt_tracker *tracker, struct nt_process *process
 	tracker->stats.gpu_refused++;
 	if (!may_log(tracker))
 		return;
-	if (result == 0)
+	if (is_by_communication(process))
+		(void)nt_warn(0,
+			      "process %u: times of NCCL's kernels contradict each other, so they "
+			      "are not used",
+			      process->pid);
+	else if (result == 0)
 		(void)nt_warn(
 			0,
 			"process %u: another profiler uses CUPTI, so its GPU time is not measured",
@@ -169,41 +190,13 @@ static bool is_over_rate(struct nt_tracker *tracker, struct nt_process *process,
 	return process->gpu_batches > PROCESS_BATCHES || ++tracker->gpu_batches > NODE_BATCHES;
 }
 
-bool nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch)
-{
-	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
-	struct nt_gpu_records *records;
-
-	if (!process || !process->ranks) {
-		tracker->stats.gpu_unowned += batch->records;
-		return true;
-	}
-	/* The gap in the numbers makes the steps invalid. */
-	if (is_over_rate(tracker, process, batch->h.entry_ns)) {
-		tracker->stats.gpu_over_rate++;
-		return process->gpu_floods < FLOODS;
-	}
-	if (!process->gpu_records && nt_gpu_records_new(process->pid, &process->gpu_records) < 0) {
-		tracker->stats.no_memory++;
-		return true;
-	}
-	records = process->gpu_records;
-	nt_gpu_records_add(records, batch, take_interval, tracker);
-	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
-		open_ranks(process, nt_gpu_records_open_ns(records));
-	/* A second rank came meanwhile: no step is known by its device, and none waits for it. */
-	for (uint32_t i = 0; i < process->ranks && process->ranks > 1; i++)
-		nt_rank_gpu_close(process->rank[i]);
-	note_given_up(tracker, process);
-	return true;
-}
-
 /* As when another client of CUPTI ended all tracing of the process: nothing else shows that. */
 static void note_silence(struct nt_tracker *tracker, struct nt_process *process)
 {
 	const uint64_t launches = launches_of(process) - process->gpu_open_launches;
 
-	if (process->gpu_is_silent || !process->gpu_open_ns ||
+	/* A program may launch kernels and never communicate. */
+	if (process->gpu_is_silent || !process->gpu_open_ns || is_by_communication(process) ||
 	    tracker->now_ns < process->gpu_open_ns + SILENT_NS || launches < SILENT_LAUNCHES ||
 	    nt_gpu_records_stats(process->gpu_records)->kernels || process->gpu_number[0] ||
 	    process->gpu_number[1])
@@ -228,6 +221,62 @@ static void close_process(struct nt_tracker *tracker, struct nt_process *process
 	process->gpu_open_ns = 0;
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gpu_close(process->rank[i]);
+}
+
+/*
+ * The records that the batch belongs to. NULL: none. A process may have two libraries: the second is
+ * attached when the first has given up.
+ */
+static struct nt_gpu_records *records_of(struct nt_tracker *tracker, struct nt_process *process,
+					 const struct nt_event_gpu *batch)
+{
+	const struct nt_probe *row = nt_probe_row(NT_ROW_OF(batch->h.row));
+	const bool by_communication =
+		row && row->library == (enum nt_library)NT_LIBRARY_NCCL_PROFILER;
+	int32_t result;
+
+	if (process->gpu_records && is_by_communication(process) != by_communication) {
+		if (!nt_gpu_records_given_up(process->gpu_records, &result))
+			return NULL;
+		close_process(tracker, process);
+		process->gpu_is_refused = false;
+	}
+	if (!process->gpu_records &&
+	    nt_gpu_records_new(process->pid, by_communication, &process->gpu_records) < 0) {
+		tracker->stats.no_memory++;
+		return NULL;
+	}
+	return process->gpu_records;
+}
+
+enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
+					      const struct nt_event_gpu *batch)
+{
+	struct nt_process *process = nt_tracker_process(tracker, batch->h.pid);
+	struct nt_gpu_records *records;
+	int32_t result;
+
+	if (!process || !process->ranks) {
+		tracker->stats.gpu_unowned += batch->records;
+		return NT_GPU_BATCH_TAKEN;
+	}
+	/* The gap in the numbers makes the steps invalid. */
+	if (is_over_rate(tracker, process, batch->h.entry_ns)) {
+		tracker->stats.gpu_over_rate++;
+		return process->gpu_floods < FLOODS ? NT_GPU_BATCH_TAKEN : NT_GPU_BATCH_FLOOD;
+	}
+	records = records_of(tracker, process, batch);
+	if (!records)
+		return NT_GPU_BATCH_TAKEN;
+	nt_gpu_records_add(records, batch, take_interval, tracker);
+	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
+		open_ranks(process, nt_gpu_records_open_ns(records));
+	/* A second rank came meanwhile: no step is known by its device, and none waits for it. */
+	for (uint32_t i = 0; i < process->ranks && process->ranks > 1; i++)
+		nt_rank_gpu_close(process->rank[i]);
+	note_given_up(tracker, process);
+	return nt_gpu_records_given_up(records, &result) ? NT_GPU_BATCH_GIVEN_UP
+							 : NT_GPU_BATCH_TAKEN;
 }
 
 void nt_tracker_gpu_closed_all(struct nt_tracker *tracker)

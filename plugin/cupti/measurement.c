@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plugin/cupti/batch.h"
+#include "plugin/batch.h"
 #include "plugin/cupti/buffer_pool.h"
 #include "plugin/cupti/report.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "plugin/cupti/batch.h"
+#include "plugin/batch.h"
 
 /* Buffers come from CUPTI's thread and from ours. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -94,7 +94,7 @@ static int run(const uint8_t *data, size_t size)
 	struct nt_gpu_records *records = NULL;
 
 	read_call(data, size);
-	if (nt_gpu_records_new(PID, &records) < 0)
+	if (nt_gpu_records_new(PID, false, &records) < 0)
 		return 0;
 	read_batches(data, size, records);
 	nt_gpu_records_free(records);

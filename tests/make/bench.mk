@@ -21,7 +21,7 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
-$(BENCH)/gpu_mark: bench/gpu_mark.c $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c)) $(call archives,agent proto common)
+$(BENCH)/gpu_mark: bench/gpu_mark.c plugin/batch.c $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c)) $(call archives,agent proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) \

@@ -123,12 +123,18 @@ static void who_ends_before_it_was_looked_at_never_is(void **state)
 static void another_process_of_that_number_is_another(void **state)
 {
 	struct hooks h;
+	uint64_t start_ns;
 
 	(void)state;
 	start(&h);
 	nt_probed_ranks_add(h.ranks, 1, START - 1);
 	nt_probed_ranks_end(h.ranks, 1, START); /* not that one's end */
+	assert_false(nt_probed_ranks_start_ns(h.ranks, 2, &start_ns));
+	assert_true(nt_probed_ranks_start_ns(h.ranks, 1, &start_ns));
+	assert_int_equal(start_ns, START - 1);
 	nt_probed_ranks_add(h.ranks, 1, START);
+	assert_true(nt_probed_ranks_start_ns(h.ranks, 1, &start_ns));
+	assert_int_equal(start_ns, START);
 	nt_probed_ranks_attach(h.ranks);
 	nt_probed_ranks_attach(h.ranks);
 	assert_int_equal(h.attached, 1);

@@ -81,6 +81,13 @@ static void a_program_is_no_gpu_library(void **state)
 	assert_int_equal(found.files, 0);
 	assert_true(nt_rank_file_is_gpu_library("libneutracer-cupti.so"));
 	assert_false(nt_rank_file_is_gpu_library("libcupti.so.12"));
+	assert_int_equal(
+		nt_rank_file_find((uint32_t)getpid(), NT_LIBRARY_NCCL_PROFILER, take, &found),
+		-ENOENT);
+	assert_int_equal(found.files, 0);
+	assert_true(nt_rank_file_is_nccl_profiler("libnccl-profiler-neutracer.so"));
+	assert_false(nt_rank_file_is_nccl_profiler("libnccl-profiler-inspector.so"));
+	assert_false(nt_rank_file_is_nccl_profiler("libneutracer-cupti.so"));
 }
 
 int main(void)

@@ -344,7 +344,7 @@ static void late_kernels_of_a_step_outside_break_no_other(void **state)
 	struct nt_accounting_step step = step_of(1000 * MS, 1100 * MS);
 
 	(void)state;
-	nt_gpu_open(gpu, 1050 * MS);
+	nt_gpu_open(gpu, 1050 * MS, false);
 	nt_gpu_step(gpu, &step);
 	assert_true(nt_gpu_next(gpu, 1100 * MS, &step));
 	assert_false(step.has_gpu);
@@ -367,7 +367,7 @@ static void a_step_outside_of_the_measurement_is_not_waited_for(void **state)
 	struct nt_accounting_step step = step_of(1000 * MS, 1100 * MS);
 
 	(void)state;
-	nt_gpu_open(gpu, 1050 * MS);
+	nt_gpu_open(gpu, 1050 * MS, false);
 	add(gpu, 1, 1060 * MS, 1060 * MS, 1070 * MS);
 	nt_gpu_step(gpu, &step);
 	assert_true(nt_gpu_next(gpu, 1100 * MS, &step));
@@ -397,7 +397,7 @@ static void a_step_outside_of_the_measurement_is_not_waited_for(void **state)
 	assert_int_equal(nt_gpu_stats(gpu)->steps_unknown, 0);
 	assert_false(nt_gpu_waits(gpu));
 
-	nt_gpu_open(gpu, 1610 * MS);
+	nt_gpu_open(gpu, 1610 * MS, false);
 	step = step_of(1600 * MS, 1700 * MS);
 	nt_gpu_step(gpu, &step);
 	assert_true(nt_gpu_next(gpu, 1700 * MS, &step));

@@ -36,7 +36,7 @@ static void take(void *data, const struct nt_gpu_interval *interval)
 static void start(struct taken *taken)
 {
 	memset(taken, 0, sizeof(*taken));
-	assert_int_equal(nt_gpu_records_new(PID, &taken->records), 0);
+	assert_int_equal(nt_gpu_records_new(PID, false, &taken->records), 0);
 }
 
 static void put(struct taken *taken, enum nt_gpu_record_kind kind, uint32_t correlation,
@@ -338,6 +338,31 @@ static void what_waits_has_a_cap(void **state)
 	nt_gpu_records_free(t.records);
 }
 
+/* Calls are counted by who takes them: a kernel that never comes is then noticed. */
+static void where_communication_alone_is_reported_calls_are_too(void **state)
+{
+	struct taken taken;
+
+	(void)state;
+	memset(&taken, 0, sizeof(taken));
+	assert_int_equal(nt_gpu_records_new(PID, true, &taken.records), 0);
+	assert_true(nt_gpu_records_by_communication(taken.records));
+	put(&taken, NT_GPU_RECORD_LAUNCH, 1, 1000 * MS, 1000 * MS);
+	put(&taken, NT_GPU_RECORD_LAUNCH, 2, 1001 * MS, 1001 * MS);
+	put(&taken, NT_GPU_RECORD_COMMUNICATION, 1, 1010 * MS, 1020 * MS);
+	send(&taken, 1030 * MS);
+	assert_int_equal(taken.intervals, 3);
+	assert_int_equal(taken.interval[0].kernels, 0);
+	assert_int_equal(taken.interval[0].entry_ns, 1000 * MS);
+	assert_int_equal(taken.interval[1].kernels, 0);
+	assert_int_equal(taken.interval[1].entry_ns, 1001 * MS);
+	assert_int_equal(taken.interval[2].kernels, 1);
+	assert_true(taken.interval[2].communicates);
+	assert_int_equal(taken.interval[2].entry_ns, 1000 * MS);
+	assert_int_equal(taken.interval[2].number, 1);
+	nt_gpu_records_free(taken.records);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +377,7 @@ int main(void)
 		cmocka_unit_test(calls_whose_kernels_never_come_have_a_cap),
 		cmocka_unit_test(a_kernel_that_was_enqueued_before_the_measurement_is_left_out),
 		cmocka_unit_test(a_measurement_that_was_open_already_begins_with_its_first_call),
+		cmocka_unit_test(where_communication_alone_is_reported_calls_are_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

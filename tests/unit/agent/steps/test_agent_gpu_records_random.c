@@ -84,7 +84,7 @@ static void each_of_many_kernels_is_handed_out_or_lost(void **state)
 	struct sums sums = {0};
 
 	(void)state;
-	assert_int_equal(nt_gpu_records_new(PID, &records), 0);
+	assert_int_equal(nt_gpu_records_new(PID, false, &records), 0);
 	event.h.entry_ns = NT_SECOND;
 	event.number = 1;
 	while (sums.records < RECORDS / 2) {
@@ -118,7 +118,7 @@ static void any_records_do_no_harm(void **state)
 	struct sums sums = {0};
 
 	(void)state;
-	assert_int_equal(nt_gpu_records_new(PID, &records), 0);
+	assert_int_equal(nt_gpu_records_new(PID, false, &records), 0);
 	while (added < RECORDS / 2) {
 		event.records = 1 + draw(&seed) % NT_GPU_BATCH;
 		event.number = draw(&seed) >> draw(&seed) % 64;

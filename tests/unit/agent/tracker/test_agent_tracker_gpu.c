@@ -13,6 +13,7 @@ struct device {
 	uint64_t kernels, calls; /* intervals told so far */
 	uint64_t work_ms; /* of the device in a step */
 	bool silent;
+	uint16_t row; /* of NCCL's profiler: communication alone is reported. 0: CUPTI's */
 };
 
 static struct nt_gpu_interval interval_of(const struct device *device, uint64_t entry_ns,
@@ -390,6 +391,7 @@ static void run_records(struct device *device, int steps)
 		if (device->silent)
 			continue;
 		batch.h.pid = PID;
+		batch.h.row = device->row;
 		batch.h.entry_ns = node->now_ns;
 		batch.number = 2 * device->kernels++ + 2;
 		batch.records = 2;
@@ -402,6 +404,11 @@ static void run_records(struct device *device, int steps)
 							 .correlation = (uint32_t)device->kernels,
 							 .stream = 7,
 							 .kind = NT_GPU_RECORD_KERNEL};
+		if (device->row) {
+			batch.record[1].kind = NT_GPU_RECORD_COMMUNICATION;
+			batch.record[1].start_ns = batch.record[1].end_ns;
+			batch.record[1].end_ns = node->now_ns;
+		}
 		nt_tracker_gpu_batch(node->tracker, &batch);
 	}
 }
@@ -409,7 +416,9 @@ static void run_records(struct device *device, int steps)
 static void open_records(struct device *device)
 {
 	struct nt_event_gpu batch = {
-		.h = {.pid = PID, .entry_ns = device->node.now_ns}, .number = 1, .records = 1};
+		.h = {.pid = PID, .row = device->row, .entry_ns = device->node.now_ns},
+		.number = 1,
+		.records = 1};
 
 	device->kernels = 0;
 	batch.record[0] = (struct nt_gpu_record){.start_ns = device->node.now_ns,
@@ -472,6 +481,89 @@ static void a_process_that_launches_and_reports_nothing_is_counted_once(void **s
 	node_stop(&device.node);
 }
 
+static uint16_t row_of(int library)
+{
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *probe = nt_probe_row(row);
+
+		if (probe->batched && (int)probe->library == library)
+			return row;
+	}
+	fail();
+	return 0;
+}
+
+/* The rest of the step, of which the host had enqueued the end. */
+static void own_work_is_what_communication_leaves(void **state)
+{
+	const struct nt_window *window;
+	struct device device;
+
+	(void)state;
+	start(&device);
+	device.row = row_of(NT_LIBRARY_NCCL_PROFILER);
+	device.silent = true;
+	run_records(&device, 30);
+	device.silent = false;
+	open_records(&device);
+	run_records(&device, 60);
+	window = &last_with_steps(&device.node)->window;
+	assert_int_equal(window->own_tier, NT_TIER_T2);
+	/* A millisecond of each step is between the end of the last kernel and its begin. */
+	assert_int_equal(window->own_ns, window->steps * (WORK_MS + 1) * MS);
+	assert_true(window->own_blocked_ns > 0);
+	assert_true(window->own_blocked_ns <= window->own_ns);
+	assert_int_equal(window->step_ns, window->steps * STEP_MS * MS);
+	nt_tracker_gpu_closed_all(device.node.tracker);
+	device.silent = true;
+	run_records(&device, 60);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T1);
+	/* A program that launches kernels and does not communicate is none whose tracing ended. */
+	open_records(&device);
+	run_records(&device, 60);
+	nt_tracker_gpu_closed_all(device.node.tracker);
+	assert_int_equal(stats_of(&device).gpu_silent, 0);
+	node_stop(&device.node);
+}
+
+/* The second is attached when the first has given up, and is not disturbed by it. */
+static void of_two_libraries_one_is_used(void **state)
+{
+	struct nt_event_gpu batch = {.h = {.pid = PID}, .number = 1, .records = 1};
+	const uint16_t nccl = row_of(NT_LIBRARY_NCCL_PROFILER);
+	struct device device;
+
+	(void)state;
+	start(&device);
+	device.silent = true;
+	run_records(&device, 30);
+	device.silent = false;
+	/* While the first measures, the second is not looked at. */
+	open_records(&device);
+	run_records(&device, 30);
+	batch.h.row = nccl;
+	batch.h.entry_ns = device.node.now_ns;
+	batch.record[0] = (struct nt_gpu_record){.start_ns = device.node.now_ns,
+						 .end_ns = device.node.now_ns,
+						 .kind = NT_GPU_RECORD_OPEN};
+	assert_int_equal(nt_tracker_gpu_batch(device.node.tracker, &batch), NT_GPU_BATCH_TAKEN);
+	run_records(&device, 30);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T3);
+	nt_tracker_gpu_closed_all(device.node.tracker);
+	/* The first gives up. */
+	batch.h.row = row_of(NT_LIBRARY_GPU);
+	batch.h.entry_ns = device.node.now_ns;
+	batch.record[0].kind = NT_GPU_RECORD_GIVEN_UP;
+	assert_int_equal(nt_tracker_gpu_batch(device.node.tracker, &batch), NT_GPU_BATCH_GIVEN_UP);
+	device.row = nccl;
+	open_records(&device);
+	run_records(&device, 30);
+	assert_int_equal(nt_tracker_gpu_batch(device.node.tracker, &batch), NT_GPU_BATCH_TAKEN);
+	run_records(&device, 30);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T2);
+	node_stop(&device.node);
+}
+
 static void a_process_that_cannot_be_measured_is_counted_once(void **state)
 {
 	struct nt_event_gpu batch = {.h = {.pid = PID}, .number = 1, .records = 1};
@@ -510,7 +602,8 @@ static void a_flood_of_batches_is_dropped_and_counted(void **state)
 		for (int j = 0; j < 5000; j++) {
 			batch.number++;
 			assert_int_equal(nt_tracker_gpu_batch(device.node.tracker, &batch),
-					 i < 2 || j < 1000);
+					 i < 2 || j < 1000 ? NT_GPU_BATCH_TAKEN
+							   : NT_GPU_BATCH_FLOOD);
 		}
 	}
 	assert_int_equal(stats_of(&device).gpu_over_rate, 3 * (5000 - 1000));
@@ -570,6 +663,8 @@ int main(void)
 		cmocka_unit_test(own_work_is_known_while_it_is_measured),
 		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
+		cmocka_unit_test(own_work_is_what_communication_leaves),
+		cmocka_unit_test(of_two_libraries_one_is_used),
 		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
 		cmocka_unit_test(a_flood_of_batches_is_dropped_and_counted),
 		cmocka_unit_test(a_second_rank_of_the_process_ends_the_wait_for_the_device),

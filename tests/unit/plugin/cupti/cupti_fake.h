@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plugin/cupti/batch.h"
+#include "plugin/batch.h"
 #include "plugin/cupti/buffer_pool.h"
 #include "plugin/cupti/calls.h"
 #include "plugin/cupti/measurement.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/cupti/batch.h"
+#include "plugin/batch.h"
 #include "plugin/cupti/report.h"
 
 enum {

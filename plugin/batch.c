@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plugin/cupti/batch.h"
+#include "plugin/batch.h"
 
 #include "plugin/mark.h"
 

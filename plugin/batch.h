@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mark at which the agent reads batches of records (plugin/gpu_record.h). */
-#ifndef NT_PLUGIN_CUPTI_BATCH_H
-#define NT_PLUGIN_CUPTI_BATCH_H
+#ifndef NT_PLUGIN_BATCH_H
+#define NT_PLUGIN_BATCH_H
 
 #include <stdint.h>
 

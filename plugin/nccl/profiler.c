@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugin/nccl/profiler.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/batch.h"
+#include "plugin/nccl/device_clock.h"
+#include "plugin/nccl/handle.h"
+#include "plugin/nccl/record_batch.h"
+
+enum {
+	TRIES = 200, /* to take the tables; the holder needs less than a microsecond */
+	SPINS = 100, /* of them; the others let it run */
+};
+
+#define STEP_NS     50000 /* by which a kernel may begin before its call: steps of the device's clock */
+#define CAPTURED_NS 1000000000 /* without measurement, after a call that a graph is made of */
+
+struct profiled_comm {
+	uint64_t generation; /* odd: in use */
+	int *mask;
+	int written; /* to it */
+	int version;
+	enum nt_profiler_use use;
+	uint64_t last_start[NT_NCCL_CHANNELS]; /* of the device's clock */
+};
+
+struct profiled_call {
+	uint64_t generation; /* odd: in use */
+	uint32_t window; /* of its enqueuing */
+	uint32_t comm; /* its slot */
+	uint64_t enqueued_ns; /* boot time */
+	uint64_t start, stop; /* of the device's clock */
+	uint32_t correlation;
+	uint8_t channels, ended; /* that the kernel has, and that have ended */
+	uint8_t op;
+};
+
+struct profiled_channel {
+	uint64_t generation; /* odd: in use */
+	uint64_t start; /* of the device's clock */
+	void *call; /* its handle */
+};
+
+int nt_profiler_chained_mask;
+
+static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+static atomic_uint missed; /* events that could not take the tables */
+static atomic_int is_open;
+
+/* Behind the flag. */
+static struct profiled_comm comms[NT_PROFILER_COMMS];
+static struct profiled_call calls[NT_PROFILER_CALLS];
+static struct profiled_channel channels[NT_PROFILER_CHANNELS];
+static uint32_t next_comm, next_call, next_channel;
+static uint32_t window, pending; /* calls of this window whose kernels have not ended */
+static uint32_t correlation;
+static uint64_t captured_ns; /* 0: no call of a graph was seen */
+static int is_drifted;
+static struct nt_device_clock device_clock;
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* ---- the tables ----------------------------------------------------------------------------- */
+
+static int take(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (!atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire))
+			return 1;
+		if (i >= SPINS)
+			(void)sched_yield();
+	}
+	atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
+	return 0;
+}
+
+static void let_go(void)
+{
+	atomic_flag_clear_explicit(&is_taken, memory_order_release);
+}
+
+/* NULL: it is of something else, or of what has ended. As the two below. */
+static struct profiled_comm *comm_of(const void *handle)
+{
+	struct profiled_comm *comm;
+
+	if (nt_handle_kind(handle) != NT_HANDLE_COMM || nt_handle_slot(handle) >= NT_PROFILER_COMMS)
+		return NULL;
+	comm = &comms[nt_handle_slot(handle)];
+	return nt_handle_is_of(handle, comm->generation) ? comm : NULL;
+}
+
+static struct profiled_call *call_of(const void *handle)
+{
+	struct profiled_call *call;
+
+	if (nt_handle_kind(handle) != NT_HANDLE_CALL || nt_handle_slot(handle) >= NT_PROFILER_CALLS)
+		return NULL;
+	call = &calls[nt_handle_slot(handle)];
+	return nt_handle_is_of(handle, call->generation) && call->window == window ? call : NULL;
+}
+
+static struct profiled_channel *channel_of(const void *handle)
+{
+	struct profiled_channel *channel;
+
+	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL ||
+	    nt_handle_slot(handle) >= NT_PROFILER_CHANNELS)
+		return NULL;
+	channel = &channels[nt_handle_slot(handle)];
+	return nt_handle_is_of(handle, channel->generation) ? channel : NULL;
+}
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+static void report_state(enum nt_gpu_record_kind kind, uint32_t code, uint64_t now_ns)
+{
+	nt_record_batch_add(&(struct nt_gpu_record){.start_ns = now_ns,
+						    .end_ns = now_ns,
+						    .stream = code,
+						    .kind = (uint16_t)kind},
+			    now_ns);
+	nt_record_batch_flush();
+}
+
+/* What is enqueued from now on is reported: NCCL reads the mask at the begin of a call. */
+static void open_window(uint64_t now_ns)
+{
+	window++;
+	pending = 0;
+	nt_device_clock_reset(&device_clock);
+	report_state(NT_GPU_RECORD_OPEN, 0, now_ns);
+	if (is_drifted)
+		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_DRIFTED, now_ns);
+	atomic_store_explicit(&is_open, 1, memory_order_relaxed);
+}
+
+static void close_window(void)
+{
+	window++; /* what has not ended is not awaited */
+	nt_record_batch_drop();
+	atomic_store_explicit(&is_open, 0, memory_order_relaxed);
+}
+
+static void give_up(uint64_t now_ns)
+{
+	if (!is_drifted)
+		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_DRIFTED, now_ns);
+	is_drifted = 1;
+}
+
+/* ---- the mask ------------------------------------------------------------------------------- */
+
+/* The event that costs least and comes with each call. */
+static int idle_mask(int version)
+{
+	return version >= 5 ? NT_NCCL_GROUP_API : NT_NCCL_GROUP;
+}
+
+static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
+{
+	const int all = NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL;
+	int mask = __atomic_load_n(&nt_profiler_chained_mask, __ATOMIC_RELAXED);
+
+	if (comm->use != NT_PROFILER_NEVER)
+		mask |= idle_mask(comm->version);
+	if (comm->use == NT_PROFILER_ALWAYS)
+		mask |= all;
+	else if (comm->use == NT_PROFILER_IN_WINDOWS && is_open && !is_drifted &&
+		 (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
+		mask |= all;
+	return mask;
+}
+
+/* Only its changes are written: NCCL's operator may set the mask, too. */
+static void write_mask(struct profiled_comm *comm, uint64_t now_ns)
+{
+	const int mask = wanted_mask(comm, now_ns);
+
+	if (!comm->mask || comm->written == mask)
+		return;
+	comm->written = mask;
+	__atomic_store_n(comm->mask, mask, __ATOMIC_RELAXED);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static enum nt_gpu_record_op op_of(const struct nt_nccl_event *event, int is_p2p)
+{
+	static const struct {
+		const char *name;
+		enum nt_gpu_record_op op;
+	} ops[] = {
+		{"AllReduce", NT_GPU_RECORD_OP_ALL_REDUCE},
+		{"AllGather", NT_GPU_RECORD_OP_ALL_GATHER},
+		{"ReduceScatter", NT_GPU_RECORD_OP_REDUCE_SCATTER},
+		{"Broadcast", NT_GPU_RECORD_OP_BROADCAST},
+		{"Reduce", NT_GPU_RECORD_OP_REDUCE},
+	};
+
+	if (is_p2p)
+		return NT_GPU_RECORD_OP_SEND_RECV;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && event->collective.function; i++)
+		if (strcmp(event->collective.function, ops[i].name) == 0)
+			return ops[i].op;
+	return NT_GPU_RECORD_OP_UNKNOWN;
+}
+
+static void *add_call(const struct profiled_comm *comm, const struct nt_nccl_event *event,
+		      int is_p2p, uint64_t now_ns)
+{
+	const uint32_t slot = next_call++ % NT_PROFILER_CALLS;
+	struct profiled_call *call = &calls[slot];
+
+	/* The oldest has not ended after so many: the gap in the numbers says so. */
+	if (call->generation % 2 && call->window == window) {
+		nt_record_batch_lose(1);
+		pending--;
+	}
+	correlation += correlation == UINT32_MAX ? 2 : 1;
+	*call = (struct profiled_call){
+		.generation = call->generation + (call->generation % 2 ? 2 : 1),
+		.window = window,
+		.comm = (uint32_t)(comm - comms),
+		.enqueued_ns = now_ns,
+		.correlation = correlation,
+		.channels = is_p2p ? event->p2p.channels : event->collective.channels,
+		.op = (uint8_t)op_of(event, is_p2p),
+	};
+	pending++;
+	nt_record_batch_add(&(struct nt_gpu_record){.start_ns = now_ns,
+						    .end_ns = now_ns,
+						    .correlation = correlation,
+						    .kind = NT_GPU_RECORD_LAUNCH},
+			    now_ns);
+	return nt_handle_of(NT_HANDLE_CALL, slot, call->generation);
+}
+
+static void end_call(struct profiled_call *call, uint64_t now_ns)
+{
+	const uint64_t start_ns = nt_device_clock_boot(&device_clock, call->start);
+	const uint64_t end_ns = nt_device_clock_boot(&device_clock, call->stop);
+
+	nt_record_batch_add(
+		&(struct nt_gpu_record){
+			/* Its clock has steps. */
+			.start_ns = start_ns > call->enqueued_ns ? start_ns : call->enqueued_ns,
+			.end_ns = end_ns > call->enqueued_ns ? end_ns : call->enqueued_ns,
+			.correlation = call->correlation,
+			.stream = call->comm,
+			.kind = NT_GPU_RECORD_COMMUNICATION,
+			.op = call->op,
+		},
+		now_ns);
+	call->generation++;
+	if (--pending == 0)
+		nt_record_batch_flush();
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* Each channel runs its kernels one after the other, and none before its call. */
+static int makes_sense(struct profiled_comm *comm, const struct profiled_call *call,
+		       const struct nt_nccl_event *event, uint64_t now_ns)
+{
+	const uint64_t start = event->kernel_channel.start;
+	uint64_t *last = &comm->last_start[event->kernel_channel.channel];
+
+	if (!nt_device_clock_seen(&device_clock, start, now_ns) || start < *last ||
+	    nt_device_clock_boot(&device_clock, start) + STEP_NS < call->enqueued_ns)
+		return 0;
+	*last = start;
+	return 1;
+}
+
+static void *add_channel(const struct nt_nccl_event *event, uint64_t now_ns)
+{
+	const uint32_t slot = next_channel % NT_PROFILER_CHANNELS;
+	struct profiled_channel *channel = &channels[slot];
+	struct profiled_call *call = call_of(event->parent);
+
+	if (!call || event->kernel_channel.channel >= NT_NCCL_CHANNELS)
+		return NULL;
+	if (!makes_sense(&comms[call->comm], call, event, now_ns)) {
+		give_up(now_ns);
+		return NULL;
+	}
+	next_channel++;
+	*channel = (struct profiled_channel){
+		.generation = channel->generation + (channel->generation % 2 ? 2 : 1),
+		.start = event->kernel_channel.start,
+		.call = event->parent,
+	};
+	if (!call->start || channel->start < call->start)
+		call->start = channel->start;
+	return nt_handle_of(NT_HANDLE_CHANNEL, slot, channel->generation);
+}
+
+static void end_channel(struct profiled_channel *channel, uint64_t stop, uint64_t now_ns)
+{
+	struct profiled_call *call = call_of(channel->call);
+
+	channel->generation++;
+	if (!call)
+		return;
+	if (stop < channel->start || !nt_device_clock_seen(&device_clock, stop, now_ns)) {
+		give_up(now_ns);
+		return;
+	}
+	if (stop > call->stop)
+		call->stop = stop;
+	if (++call->ended == call->channels)
+		end_call(call, now_ns);
+}
+
+/* ---- the interface -------------------------------------------------------------------------- */
+
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use)
+{
+	struct profiled_comm *comm = NULL;
+	void *context = NULL;
+	uint32_t slot = 0;
+
+	if (!take())
+		return NULL;
+	for (uint32_t i = 0; i < NT_PROFILER_COMMS && !comm; i++) {
+		slot = next_comm++ % NT_PROFILER_COMMS;
+		if (comms[slot].generation % 2 == 0)
+			comm = &comms[slot];
+	}
+	if (comm) {
+		*comm = (struct profiled_comm){.generation = comm->generation + 1,
+					       .mask = mask,
+					       .written = -1,
+					       .version = version,
+					       .use = use};
+		write_mask(comm, now());
+		context = nt_handle_of(NT_HANDLE_COMM, slot, comm->generation);
+	}
+	let_go();
+	return context;
+}
+
+void nt_profiler_remove(void *context)
+{
+	struct profiled_comm *comm;
+
+	if (!take())
+		return;
+	comm = comm_of(context);
+	if (comm)
+		comm->generation++;
+	let_go();
+}
+
+void nt_profiler_write_mask(void *context)
+{
+	struct profiled_comm *comm;
+
+	if (!take())
+		return;
+	comm = comm_of(context);
+	if (comm)
+		write_mask(comm, now());
+	let_go();
+}
+
+static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event *event,
+			 uint64_t type, uint64_t now_ns)
+{
+	switch (type) {
+	case NT_NCCL_GROUP_API:
+		if (event->group_api.is_captured)
+			captured_ns = now_ns;
+		return NULL;
+	case NT_NCCL_COLLECTIVE:
+	case NT_NCCL_P2P:
+		if (comm)
+			return add_call(comm, event, type == NT_NCCL_P2P, now_ns);
+		/* Of a communicator over the cap: the gap in the numbers says so. */
+		nt_record_batch_lose(1);
+		return NULL;
+	case NT_NCCL_KERNEL_CHANNEL:
+		return add_channel(event, now_ns);
+	default:
+		return NULL;
+	}
+}
+
+void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event)
+{
+	const uint64_t type = version >= 5 ? event->type : (uint8_t)event->type;
+	const int is_wanted = nt_batch_is_wanted();
+	struct profiled_comm *comm;
+	void *handle = NULL;
+	uint64_t now_ns;
+
+	if (!is_wanted && !atomic_load_explicit(&is_open, memory_order_relaxed))
+		return NULL;
+	if (!take())
+		return NULL;
+	now_ns = now();
+	comm = comm_of(context);
+	if (is_wanted && !is_open)
+		open_window(now_ns);
+	else if (!is_wanted && is_open)
+		close_window();
+	if (is_open) {
+		const uint32_t lost = atomic_exchange_explicit(&missed, 0, memory_order_relaxed);
+
+		if (lost)
+			nt_record_batch_lose(lost);
+		nt_record_batch_tick(now_ns);
+		if (!is_drifted)
+			handle = start_event(comm, event, type, now_ns);
+	}
+	if (comm)
+		write_mask(comm, now_ns);
+	let_go();
+	return handle;
+}
+
+void nt_profiler_stop(void *handle)
+{
+	struct profiled_channel *channel;
+
+	/* A call has ended when its kernel has; this is the end of its enqueuing. */
+	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || !take())
+		return;
+	channel = channel_of(handle);
+	if (channel)
+		channel->generation++;
+	let_go();
+}
+
+void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *args)
+{
+	struct profiled_channel *channel;
+
+	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || state != NT_NCCL_KERNEL_CHANNEL_STOP ||
+	    !args || !take())
+		return;
+	channel = channel_of(handle);
+	if (channel && is_open && !is_drifted)
+		end_channel(channel, args->stop, now());
+	let_go();
+}

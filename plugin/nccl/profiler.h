@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is reported of NCCL: for each collective, send and receive, when the host enqueued it and
+ * when its kernel ran. Records are made only while the agent asks; else an event costs a look at the
+ * request.
+ *
+ * NCCL calls from threads of the program and from its own. Nothing here blocks: if another thread
+ * holds the tables for too long, the event is lost, and counted. Nothing is allocated. A handle is a
+ * number with a generation, so one that is used again, late or twice is recognised.
+ */
+#ifndef NT_PLUGIN_NCCL_PROFILER_H
+#define NT_PLUGIN_NCCL_PROFILER_H
+
+#include <stdint.h>
+
+#include "plugin/nccl/profiler_abi.h"
+
+enum {
+	NT_PROFILER_COMMS = 1024, /* communicators; those of further ones are lost */
+	NT_PROFILER_CALLS = 4096, /* whose kernels have not ended; the oldest is lost */
+	NT_PROFILER_CHANNELS = 1 << 14, /* of their kernels */
+
+	/* Results in a record NT_GPU_RECORD_GIVEN_UP. */
+	NT_PROFILER_DRIFTED = -2, /* times of kernels contradict each other */
+};
+
+/*
+ * How the device times of a release of NCCL can be measured. Up to 2.26 it reports none. From 2.27
+ * to 2.30 they can be switched on and off. From 2.31 on a device counts its kernels while they are
+ * off and the host does not: the times of different collectives are mixed up. They are on from the
+ * first communicator to the end of the process, or never.
+ */
+enum nt_profiler_use {
+	NT_PROFILER_NEVER,
+	NT_PROFILER_IN_WINDOWS,
+	NT_PROFILER_ALWAYS,
+};
+
+/*
+ * A communicator of an interface version. mask: NCCL's, of the process. NULL: there are too many, and
+ * none of its events is reported.
+ */
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use);
+void nt_profiler_remove(void *context);
+/* The returned handle may be NULL: nothing more of the event is needed. */
+void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event);
+void nt_profiler_stop(void *handle);
+void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *args);
+
+/*
+ * What another plugin in the process asks for, bits of the mask, is asked of NCCL too: with the next
+ * event that is reported, or by nt_profiler_write_mask().
+ */
+extern int nt_profiler_chained_mask;
+void nt_profiler_write_mask(void *context);
+
+#endif
