@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/lib/nccl/plan.h"
 #include "tests/sim/lib/reduce.h"
 
 enum {
@@ -236,6 +237,7 @@ static bool resolve(struct sim_call *call, struct sim_comm *comm)
 		has_data &= part->has_data != 0;
 	}
 	took_ns = transfer_ns(call, comm, nic);
+	call->arrive_ns = arrive_ns;
 	call->end_ns = arrive_ns + took_ns + jitter_ns(call, comm, took_ns);
 	call->done = true;
 	if (has_data)
@@ -268,6 +270,7 @@ static void finish(struct sim_call *call, const struct sim_comm *comm, uint64_t 
 {
 	uint64_t took_ns = transfer_ns(call, comm, nic);
 
+	call->arrive_ns = arrive_ns;
 	call->end_ns = arrive_ns + took_ns + jitter_ns(call, comm, took_ns);
 	call->done = true;
 }
@@ -343,11 +346,38 @@ static void recv_moves(struct sim_call *call, struct sim_comm *comm, uint64_t st
 
 /* ---- batches ---- */
 
+/* A plan in a graph has a flight for each launch, any other one that is there already. */
+static void number_flight(struct sim_batch *batch)
+{
+	if (!batch->plan)
+		return;
+	if (!batch->flight) {
+		batch->flight = sim_flight_new(batch->plan);
+		if (!batch->flight)
+			return;
+		sim_plan_add_flight(batch->plan, batch->flight);
+	}
+	sim_flight_number(batch->flight);
+}
+
+static void end_flight(const struct sim_batch *batch, uint64_t end_ns)
+{
+	uint64_t arrive_ns = 0;
+
+	if (!batch->flight || batch->comm->aborted)
+		return;
+	for (size_t i = 0; i < batch->calls; i++)
+		if (batch->call[i].arrive_ns > arrive_ns)
+			arrive_ns = batch->call[i].arrive_ns;
+	sim_flight_end(batch->flight, arrive_ns, end_ns);
+}
+
 static void launched(void *state)
 {
 	struct sim_batch *batch = state;
 	struct sim_comm *comm = batch->comm;
 
+	number_flight(batch);
 	for (size_t i = 0; i < batch->calls; i++) {
 		struct sim_call *call = &batch->call[i];
 
@@ -367,6 +397,8 @@ static bool progress(void *state, uint64_t start_ns, uint64_t *ret_end_ns)
 	uint64_t end_ns = start_ns;
 	bool all = true;
 
+	if (batch->flight)
+		sim_flight_start(batch->flight, start_ns);
 	for (size_t i = 0; i < batch->calls; i++) {
 		struct sim_call *call = &batch->call[i];
 
@@ -389,6 +421,8 @@ static bool progress(void *state, uint64_t start_ns, uint64_t *ret_end_ns)
 			end_ns = call->end_ns;
 	}
 	*ret_end_ns = end_ns;
+	if (all)
+		end_flight(batch, end_ns);
 	return all;
 }
 
@@ -399,10 +433,24 @@ struct sim_batch *sim_batch_new(struct sim_comm *comm, const struct sim_call *ca
 	if (!batch)
 		return NULL;
 	batch->comm = comm;
+	batch->plan = NULL;
+	batch->flight = NULL;
 	batch->calls = calls;
 	memcpy(batch->call, call, calls * sizeof(*call));
 	comm->refs++;
 	return batch;
+}
+
+void sim_batch_observe(struct sim_batch *batch, struct sim_plan *plan)
+{
+	if (!plan)
+		return;
+	batch->plan = sim_plan_ref(plan);
+	if (plan->is_persistent)
+		return;
+	batch->flight = sim_flight_new(plan);
+	if (batch->flight)
+		sim_plan_add_flight(plan, batch->flight);
 }
 
 static void *copy(const void *state)
@@ -415,6 +463,8 @@ static void *copy(const void *state)
 		made->call[i].published = false;
 		made->call[i].done = false;
 	}
+	if (made)
+		sim_batch_observe(made, batch->plan);
 	return made;
 }
 
@@ -422,6 +472,8 @@ static void release(void *state)
 {
 	struct sim_batch *batch = state;
 
+	sim_flight_unref(batch->flight);
+	sim_plan_unref(batch->plan);
 	sim_comm_unref(batch->comm);
 	free(batch);
 }

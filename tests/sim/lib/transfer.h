@@ -38,11 +38,17 @@ struct sim_call {
 	/* From here on: one launch. */
 	uint64_t number;
 	bool published, done;
-	uint64_t end_ns;
+	uint64_t arrive_ns, end_ns; /* the last rank that it waits for has come; it ends */
 };
+
+struct sim_plan;
+struct sim_flight;
 
 struct sim_batch {
 	struct sim_comm *comm; /* a reference */
+	/* For a profiler plugin; NULL: none. References. */
+	struct sim_plan *plan;
+	struct sim_flight *flight; /* once it is put on a stream */
 	size_t calls;
 	struct sim_call call[];
 };
@@ -54,6 +60,8 @@ const char *sim_transfer_name(const void *state);
 
 /* A reference to the communicator goes along. NULL: no memory. */
 struct sim_batch *sim_batch_new(struct sim_comm *comm, const struct sim_call *call, size_t calls);
+/* Its times are also those of the plan, which may be NULL. */
+void sim_batch_observe(struct sim_batch *batch, struct sim_plan *plan);
 
 /* Of this process's ranks: how much longer their transfers take. */
 void sim_transfer_slow_nic(double factor);

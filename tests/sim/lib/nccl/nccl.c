@@ -9,18 +9,15 @@
 
 #include "tests/sim/lib/nccl/nccl_cuda.h"
 #include "tests/sim/lib/nccl/nccl_handle.h"
+#include "tests/sim/lib/nccl/version.h"
 #include "tests/sim/lib/transfer.h"
-
-enum {
-	VERSION = 22809,
-};
 
 /* Real builds carry it, and tools look for it. */
 __attribute__((used)) static const char version_text[] = "NCCL version 2.28.9+cuda13.0";
 
 ncclResult_t ncclGetVersion(int *version)
 {
-	*version = VERSION;
+	*version = sim_nccl_version();
 	return ncclSuccess;
 }
 

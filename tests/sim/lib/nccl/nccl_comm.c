@@ -14,7 +14,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 		return ncclSuccess;
 	if (!sim_handle_is_valid(comm))
 		return ncclInvalidArgument;
-	sim_handle_free(comm);
+	sim_handle_free(comm, true);
 	return ncclSuccess;
 }
 
@@ -24,7 +24,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 		return ncclSuccess;
 	if (!sim_handle_is_valid(comm))
 		return ncclInvalidArgument;
-	sim_handle_free(comm);
+	sim_handle_free(comm, false);
 	return ncclSuccess;
 }
 

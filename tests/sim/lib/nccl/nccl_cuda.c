@@ -17,6 +17,8 @@ static void load(void)
 		void *slot;
 	} wanted[] = {
 		{"cuLaunchKernelEx", &sim_cuda.launch},
+		{"cuLaunchHostFunc", &sim_cuda.launch_host},
+		{"cuStreamIsCapturing", &sim_cuda.is_capturing},
 		{"cuCtxGetDevice", &sim_cuda.get_device},
 		{"cuPointerGetAttribute", &sim_cuda.attribute},
 		{"cuMemAlloc_v2", &sim_cuda.alloc},
@@ -26,6 +28,7 @@ static void load(void)
 		{"cuSimProgress", &sim_cuda.progress},
 		{"cuSimLock", &sim_cuda.lock},
 		{"cuSimUnlock", &sim_cuda.unlock},
+		{"cuSimNow", &sim_cuda.now},
 	};
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 

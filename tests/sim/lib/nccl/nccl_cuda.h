@@ -10,6 +10,8 @@
 
 struct sim_cuda {
 	__typeof__(cuLaunchKernelEx) *launch;
+	__typeof__(cuLaunchHostFunc) *launch_host;
+	__typeof__(cuStreamIsCapturing) *is_capturing;
 	__typeof__(cuCtxGetDevice) *get_device;
 	__typeof__(cuPointerGetAttribute) *attribute;
 	__typeof__(cuMemAlloc_v2) *alloc;
@@ -19,6 +21,7 @@ struct sim_cuda {
 	__typeof__(cuSimProgress) *progress;
 	__typeof__(cuSimLock) *lock;
 	__typeof__(cuSimUnlock) *unlock;
+	__typeof__(cuSimNow) *now;
 };
 
 extern struct sim_cuda sim_cuda;

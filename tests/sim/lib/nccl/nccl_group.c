@@ -2,9 +2,11 @@
 #include "tests/sim/lib/nccl/nccl_group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/lib/nccl/nccl_cuda.h"
 #include "tests/sim/lib/nccl/nccl_handle.h"
+#include "tests/sim/lib/nccl/profiler_call.h"
 #include "tests/sim/lib/reduce.h"
 
 enum {
@@ -16,6 +18,7 @@ struct pending {
 	struct ncclComm *comm;
 	cudaStream_t stream;
 	struct sim_call call;
+	struct sim_tasks tasks; /* for a profiler */
 };
 
 /* A group belongs to a thread. */
@@ -101,8 +104,26 @@ static ncclResult_t end_inits(void)
 	return result;
 }
 
-static ncclResult_t launch(struct ncclComm *handle, cudaStream_t stream,
-			   const struct sim_call *call, size_t calls)
+static bool is_captured(cudaStream_t stream)
+{
+	int status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	(void)sim_cuda.is_capturing((CUstream)stream, &status);
+	return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/* NULL: nobody observes it. */
+static struct sim_plan *plan_for(struct ncclComm *handle, cudaStream_t stream,
+				 const struct sim_tasks *tasks)
+{
+	if (!handle->profiled || tasks->count == 0)
+		return NULL;
+	return sim_plan_new(handle->profiled, stream, is_captured(stream), tasks->task,
+			    tasks->count);
+}
+
+static ncclResult_t launch_batch(cudaStream_t stream, struct sim_plan *plan,
+				 struct sim_batch *batch)
 {
 	CUlaunchConfig config = {.grid_x = 1,
 				 .grid_y = 1,
@@ -111,24 +132,67 @@ static ncclResult_t launch(struct ncclComm *handle, cudaStream_t stream,
 				 .block_y = 1,
 				 .block_z = 1,
 				 .stream = stream};
+	void *params[] = {batch};
+	CUresult r = CUDA_SUCCESS;
+
+	if (plan && plan->by_callback)
+		r = sim_cuda.launch_host((CUstream)stream, sim_plan_callback, plan);
+	if (r == CUDA_SUCCESS && plan)
+		sim_plan_launch_begin(plan);
+	if (r == CUDA_SUCCESS)
+		r = sim_cuda.launch(&config, (CUfunction)(uintptr_t)&transfer_function, params,
+				    NULL);
+	if (r == CUDA_SUCCESS && plan) {
+		sim_plan_launch_end(plan);
+		if (!plan->is_persistent && !plan->by_callback)
+			sim_plan_post(plan);
+	}
+	return r == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+static ncclResult_t launch(struct ncclComm *handle, cudaStream_t stream,
+			   const struct sim_call *call, size_t calls, const struct sim_tasks *tasks)
+{
+	struct sim_plan *plan = plan_for(handle, stream, tasks);
 	struct sim_batch *batch;
-	void *params[1];
+	ncclResult_t result;
 
 	sim_cuda.lock();
 	batch = sim_batch_new(handle->comm, call, calls);
+	if (batch)
+		sim_batch_observe(batch, plan);
 	sim_cuda.unlock();
-	if (!batch)
+	if (!batch) {
+		sim_plan_unref(plan);
 		return ncclSystemError;
-	params[0] = batch;
+	}
 	sim_handle_count(handle);
-	if (sim_cuda.launch(&config, (CUfunction)(uintptr_t)&transfer_function, params, NULL) !=
-	    CUDA_SUCCESS) {
+	result = launch_batch(stream, plan, batch);
+	if (result != ncclSuccess) {
+		if (plan)
+			sim_plan_forget_flights(plan);
 		sim_cuda.lock();
 		sim_transfer_model.release(batch);
 		sim_cuda.unlock();
-		return ncclUnhandledCudaError;
 	}
-	return ncclSuccess;
+	/* A host function that was put on the stream still has the plan. */
+	if (result == ncclSuccess || !plan || !plan->by_callback)
+		sim_plan_unref(plan);
+	return result;
+}
+
+static void append_tasks(struct sim_tasks *to, struct sim_tasks *from)
+{
+	struct sim_task *grown;
+
+	if (from->count == 0)
+		return;
+	grown = reallocarray(to->task, to->count + from->count, sizeof(*grown));
+	if (!grown)
+		return;
+	memcpy(grown + to->count, from->task, from->count * sizeof(*grown));
+	to->task = grown;
+	to->count += from->count;
 }
 
 /* One launch for each communicator and stream of the group, in the order of their first calls. */
@@ -140,6 +204,7 @@ static ncclResult_t end_calls(void)
 	for (size_t i = 0; batch && i < group.calls; i++) {
 		struct ncclComm *comm = group.pending[i].comm;
 		cudaStream_t stream = group.pending[i].stream;
+		struct sim_tasks tasks = {NULL, 0};
 		size_t calls = 0;
 
 		if (!comm)
@@ -150,14 +215,22 @@ static ncclResult_t end_calls(void)
 			if (pending->comm != comm || pending->stream != stream)
 				continue;
 			batch[calls++] = pending->call;
+			append_tasks(&tasks, &pending->tasks);
 			pending->comm = NULL;
 		}
-		if (launch(comm, stream, batch, calls) != ncclSuccess)
+		if (launch(comm, stream, batch, calls, &tasks) != ncclSuccess)
 			result = ncclUnhandledCudaError;
+		free(tasks.task);
 	}
 	free(batch);
-	group.calls = 0;
 	return result;
+}
+
+static void clear_calls(void)
+{
+	for (size_t i = 0; i < group.calls; i++)
+		free(group.pending[i].tasks.task);
+	group.calls = 0;
 }
 
 ncclResult_t ncclGroupStart(void)
@@ -172,8 +245,11 @@ ncclResult_t ncclGroupEnd(void)
 
 	if (group.depth == 0)
 		return ncclInvalidUsage;
-	if (--group.depth > 0)
+	sim_profiler_leave();
+	if (--group.depth > 0) {
+		sim_profiler_left();
 		return ncclSuccess;
+	}
 	result = group.result;
 	group.result = ncclSuccess;
 	if (group.inits > 0 && result == ncclSuccess)
@@ -181,16 +257,17 @@ ncclResult_t ncclGroupEnd(void)
 	if (group.calls > 0 && result == ncclSuccess)
 		result = end_calls();
 	group.inits = 0;
-	group.calls = 0;
+	clear_calls();
 	free(group.init);
 	group.init = NULL;
+	sim_profiler_left();
 	return result;
 }
 
 ncclResult_t ncclGroupSimulateEnd(void *info)
 {
 	(void)info;
-	group.calls = 0;
+	clear_calls();
 	return ncclGroupEnd();
 }
 
@@ -208,26 +285,44 @@ static bool holds(const void *buffer, size_t bytes)
 	return bytes <= size - (size_t)((const char *)buffer - start);
 }
 
-ncclResult_t sim_group_call(struct ncclComm *comm, cudaStream_t stream, struct sim_call *call)
+static ncclResult_t check_call(struct ncclComm *comm, struct sim_call *call)
 {
-	ncclResult_t result = ncclSuccess;
-	size_t most;
+	size_t sends, receives, most = data_most;
 
 	if (!sim_handle_is_valid(comm) || sim_type_bytes(call->type) == 0 ||
-	    call->peer >= comm->comm->ranks) {
-		result = ncclInvalidArgument;
-	} else {
-		size_t sends = sim_call_send_bytes(call, comm->comm);
-		size_t receives = sim_call_recv_bytes(call, comm->comm);
+	    call->peer >= comm->comm->ranks)
+		return ncclInvalidArgument;
+	sends = sim_call_send_bytes(call, comm->comm);
+	receives = sim_call_recv_bytes(call, comm->comm);
+	if (call->kind >= SIM_CALL_SEND && most > SIM_CHANNEL_DATA_BYTES)
+		most = SIM_CHANNEL_DATA_BYTES;
+	call->has_data = sends <= most && receives <= most * comm->comm->ranks &&
+			 holds(call->send, sends) && holds(call->recv, receives);
+	return ncclSuccess;
+}
 
-		most = data_most;
-		if (call->kind >= SIM_CALL_SEND && most > SIM_CHANNEL_DATA_BYTES)
-			most = SIM_CHANNEL_DATA_BYTES;
-		call->has_data = sends <= most && receives <= most * comm->comm->ranks &&
-				 holds(call->send, sends) && holds(call->recv, receives);
-	}
+static ncclResult_t call_alone(struct ncclComm *comm, cudaStream_t stream,
+			       const struct sim_call *call)
+{
+	struct sim_tasks tasks = {NULL, 0};
+	ncclResult_t result;
+
+	if (comm->profiled)
+		sim_profiler_call(comm->profiled, call, stream, is_captured(stream), 1, &tasks);
+	sim_profiler_leave();
+	result = launch(comm, stream, call, 1, &tasks);
+	sim_profiler_left();
+	free(tasks.task);
+	return result;
+}
+
+ncclResult_t sim_group_call(struct ncclComm *comm, cudaStream_t stream, struct sim_call *call)
+{
+	ncclResult_t result = check_call(comm, call);
+	struct pending *pending;
+
 	if (group.depth == 0)
-		return result == ncclSuccess ? launch(comm, stream, call, 1) : result;
+		return result == ncclSuccess ? call_alone(comm, stream, call) : result;
 	if (result == ncclSuccess && !group.pending) {
 		group.pending = calloc(GROUP_MAX_CALLS, sizeof(*group.pending));
 		if (!group.pending)
@@ -237,7 +332,14 @@ ncclResult_t sim_group_call(struct ncclComm *comm, cudaStream_t stream, struct s
 		result = ncclInternalError;
 	if (result != ncclSuccess)
 		return group.result = result;
-	group.pending[group.calls++] =
-		(struct pending){.comm = comm, .stream = stream, .call = *call};
+	pending = &group.pending[group.calls++];
+	*pending = (struct pending){.comm = comm, .stream = stream, .call = *call};
+	if (comm->profiled) {
+		sim_profiler_enter();
+		sim_profiler_call(comm->profiled, call, stream, is_captured(stream),
+				  (int)group.depth + 1, &pending->tasks);
+		sim_profiler_leave();
+		sim_profiler_left();
+	}
 	return ncclSuccess;
 }

@@ -31,6 +31,11 @@ struct ncclComm *sim_handle_new(struct sim_comm *comm, const char *name)
 	struct ncclComm *handle = calloc(1, sizeof(*handle));
 	uint64_t magic = COMM_MAGIC, bus = (uint64_t)(comm->device + 1) << 12;
 	uint32_t node[] = {0, 1, comm->rank, comm->ranks};
+	struct sim_profiler_comm_info info = {.hash = comm->hash,
+					      .name = name,
+					      .nodes = 1,
+					      .ranks = (int)comm->ranks,
+					      .rank = (int)comm->rank};
 
 	if (!handle)
 		return NULL;
@@ -51,6 +56,7 @@ struct ncclComm *sim_handle_new(struct sim_comm *comm, const char *name)
 		return NULL;
 	}
 	sim_cuda.unlock();
+	handle->profiled = sim_profiled_new(&info);
 	return handle;
 }
 
@@ -61,10 +67,12 @@ void sim_handle_count(struct ncclComm *handle)
 	++*count;
 }
 
-void sim_handle_free(struct ncclComm *handle)
+void sim_handle_free(struct ncclComm *handle, bool drains)
 {
+	struct sim_profiled *profiled = handle->profiled;
 	struct sim_comm *comm = handle->comm;
 
+	sim_profiled_stop(profiled, drains);
 	sim_cuda.lock();
 	comm->aborted = true;
 	sim_cuda.unwatch(&comm->shared->member[comm->rank].bell);
@@ -72,6 +80,7 @@ void sim_handle_free(struct ncclComm *handle)
 	sim_comm_unref(comm);
 	sim_cuda.unlock();
 	free(handle);
+	sim_profiled_finalize(profiled); /* as late as in the real library */
 }
 
 bool sim_handle_is_valid(const struct ncclComm *handle)
