@@ -28,10 +28,12 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
 	libcupti.so.12 libnvidia-ml.so.1)
+# Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions that it knows, `simN` one.
+sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim3 sim4 sim5 sim6 sim7)
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti idle)
 
 .PHONY: sim
-sim: $(sim_libs) $(sim_programs) ## build the simulated jobs and the stand-in libraries
+sim: $(sim_libs) $(sim_programs) $(sim_plugins) ## build the simulated jobs and the stand-in libraries
 
 $(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o: private sim_cflags += $(sim_mpi_cflags)
 $(SIM)/obj/lib/%.o: tests/sim/lib/%.c
@@ -115,6 +117,16 @@ $(SIM)/lib/libsim-profiler.so: $(call sim_objects,profiler) $(SIM)/lib/libcupti.
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^ -lpthread -ldl
 check_e2e_needs += $(SIM)/lib/libsim-profiler.so
+
+$(SIM)/obj/counting_plugin.o: tests/sim/counting_plugin.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(sim_lib_cflags) -c $< -o $@
+$(sim_plugins): $(SIM)/lib/libnccl-profiler-sim%: $(SIM)/obj/counting_plugin.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)echo '{ global: ncclProfiler_v$(or $(*:.so=),*); local: *; };' > $(SIM)/obj/$(@F:.so=.map)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,$(SIM)/obj/$(@F:.so=.map) -o $@ $<
 
 $(SIM)/selftest_cupti: $(addprefix $(SIM)/obj/,selftest_cupti.o cupti_client.o job.o) \
 		$(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.13 libnccl.so.2 libcupti.so.12) | $(SIM)/lib/libsim-injected.so
