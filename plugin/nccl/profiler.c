@@ -17,6 +17,7 @@ enum {
 };
 
 #define STEP_NS     50000 /* by which a kernel may begin before its call: steps of the device's clock */
+#define CALLED_NS   1000000000 /* from a call to its event, at most; else it is of a graph's replay */
 #define CAPTURED_NS 1000000000 /* without measurement, after a call that a graph is made of */
 
 struct profiled_comm {
@@ -33,6 +34,7 @@ struct profiled_call {
 	uint32_t window; /* of its enqueuing */
 	uint32_t comm; /* its slot */
 	uint64_t enqueued_ns; /* boot time */
+	int is_called; /* that is when the program made the call; 0: when its event came */
 	uint64_t start, stop; /* of the device's clock */
 	uint32_t correlation;
 	uint8_t channels, ended; /* that the kernel has, and that have ended */
@@ -59,7 +61,7 @@ static uint32_t next_comm, next_call, next_channel;
 static uint32_t window, pending; /* calls of this window whose kernels have not ended */
 static uint32_t correlation;
 static uint64_t captured_ns; /* 0: no call of a graph was seen */
-static int is_drifted;
+static int drifted; /* why times are not used any more: NT_PROFILER_…; 0: they are */
 static struct nt_device_clock device_clock;
 
 static uint64_t now(void)
@@ -140,8 +142,8 @@ static void open_window(uint64_t now_ns)
 	pending = 0;
 	nt_device_clock_reset(&device_clock);
 	report_state(NT_GPU_RECORD_OPEN, 0, now_ns);
-	if (is_drifted)
-		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_DRIFTED, now_ns);
+	if (drifted)
+		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)drifted, now_ns);
 	atomic_store_explicit(&is_open, 1, memory_order_relaxed);
 }
 
@@ -152,11 +154,11 @@ static void close_window(void)
 	atomic_store_explicit(&is_open, 0, memory_order_relaxed);
 }
 
-static void give_up(uint64_t now_ns)
+static void give_up(int result, uint64_t now_ns)
 {
-	if (!is_drifted)
-		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_DRIFTED, now_ns);
-	is_drifted = 1;
+	if (!drifted)
+		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)result, now_ns);
+	drifted = result;
 }
 
 /* ---- the mask ------------------------------------------------------------------------------- */
@@ -176,7 +178,7 @@ static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 		mask |= idle_mask(comm->version);
 	if (comm->use == NT_PROFILER_ALWAYS)
 		mask |= all;
-	else if (comm->use == NT_PROFILER_IN_WINDOWS && is_open && !is_drifted &&
+	else if (comm->use == NT_PROFILER_IN_WINDOWS && is_open && !drifted &&
 		 (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
 		mask |= all;
 	return mask;
@@ -216,10 +218,26 @@ static enum nt_gpu_record_op op_of(const struct nt_nccl_event *event, int is_p2p
 	return NT_GPU_RECORD_OP_UNKNOWN;
 }
 
+/*
+ * When the program made the call. NCCL launches a kernel before its event, so that it may have begun
+ * by then. 0: not known; only version 5 and later have an event of the call.
+ */
+static uint64_t called_ns(const struct nt_nccl_event *event, uint64_t now_ns)
+{
+	uint64_t time_ns;
+
+	if (nt_handle_kind(event->parent) != NT_HANDLE_TIME)
+		return 0;
+	time_ns = nt_handle_time(event->parent);
+	return time_ns <= now_ns && now_ns - time_ns < CALLED_NS ? time_ns : 0;
+}
+
 static void *add_call(const struct profiled_comm *comm, const struct nt_nccl_event *event,
 		      int is_p2p, uint64_t now_ns)
 {
 	const uint32_t slot = next_call++ % NT_PROFILER_CALLS;
+	const uint64_t made_ns = called_ns(event, now_ns);
+	const uint64_t enqueued_ns = made_ns ? made_ns : now_ns;
 	struct profiled_call *call = &calls[slot];
 
 	/* The oldest has not ended after so many: the gap in the numbers says so. */
@@ -232,13 +250,14 @@ static void *add_call(const struct profiled_comm *comm, const struct nt_nccl_eve
 		.generation = call->generation + (call->generation % 2 ? 2 : 1),
 		.window = window,
 		.comm = (uint32_t)(comm - comms),
-		.enqueued_ns = now_ns,
+		.enqueued_ns = enqueued_ns,
+		.is_called = made_ns != 0,
 		.correlation = correlation,
 		.channels = is_p2p ? event->p2p.channels : event->collective.channels,
 		.op = (uint8_t)op_of(event, is_p2p),
 	};
 	pending++;
-	nt_record_batch_add(&(struct nt_gpu_record){.start_ns = now_ns,
+	nt_record_batch_add(&(struct nt_gpu_record){.start_ns = enqueued_ns,
 						    .end_ns = now_ns,
 						    .correlation = correlation,
 						    .kind = NT_GPU_RECORD_LAUNCH},
@@ -253,7 +272,7 @@ static void end_call(struct profiled_call *call, uint64_t now_ns)
 
 	nt_record_batch_add(
 		&(struct nt_gpu_record){
-			/* Its clock has steps. */
+			/* The clock has steps. */
 			.start_ns = start_ns > call->enqueued_ns ? start_ns : call->enqueued_ns,
 			.end_ns = end_ns > call->enqueued_ns ? end_ns : call->enqueued_ns,
 			.correlation = call->correlation,
@@ -269,18 +288,22 @@ static void end_call(struct profiled_call *call, uint64_t now_ns)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* Each channel runs its kernels one after the other, and none before its call. */
-static int makes_sense(struct profiled_comm *comm, const struct profiled_call *call,
+/* Each channel runs its kernels one after the other, and none before its call. 0: so it is. */
+static int check_start(struct profiled_comm *comm, const struct profiled_call *call,
 		       const struct nt_nccl_event *event, uint64_t now_ns)
 {
 	const uint64_t start = event->kernel_channel.start;
 	uint64_t *last = &comm->last_start[event->kernel_channel.channel];
 
-	if (!nt_device_clock_seen(&device_clock, start, now_ns) || start < *last ||
+	if (!nt_device_clock_seen(&device_clock, start, now_ns))
+		return NT_PROFILER_OTHER_CLOCK;
+	if (start < *last)
+		return NT_PROFILER_BACKWARDS;
+	if (call->is_called &&
 	    nt_device_clock_boot(&device_clock, start) + STEP_NS < call->enqueued_ns)
-		return 0;
+		return NT_PROFILER_BEFORE_CALL;
 	*last = start;
-	return 1;
+	return 0;
 }
 
 static void *add_channel(const struct nt_nccl_event *event, uint64_t now_ns)
@@ -288,11 +311,13 @@ static void *add_channel(const struct nt_nccl_event *event, uint64_t now_ns)
 	const uint32_t slot = next_channel % NT_PROFILER_CHANNELS;
 	struct profiled_channel *channel = &channels[slot];
 	struct profiled_call *call = call_of(event->parent);
+	int r;
 
 	if (!call || event->kernel_channel.channel >= NT_NCCL_CHANNELS)
 		return NULL;
-	if (!makes_sense(&comms[call->comm], call, event, now_ns)) {
-		give_up(now_ns);
+	r = check_start(&comms[call->comm], call, event, now_ns);
+	if (r < 0) {
+		give_up(r, now_ns);
 		return NULL;
 	}
 	next_channel++;
@@ -313,8 +338,12 @@ static void end_channel(struct profiled_channel *channel, uint64_t stop, uint64_
 	channel->generation++;
 	if (!call)
 		return;
-	if (stop < channel->start || !nt_device_clock_seen(&device_clock, stop, now_ns)) {
-		give_up(now_ns);
+	if (stop < channel->start) {
+		give_up(NT_PROFILER_BACKWARDS, now_ns);
+		return;
+	}
+	if (!nt_device_clock_seen(&device_clock, stop, now_ns)) {
+		give_up(NT_PROFILER_OTHER_CLOCK, now_ns);
 		return;
 	}
 	if (stop > call->stop)
@@ -383,6 +412,9 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
 		if (event->group_api.is_captured)
 			captured_ns = now_ns;
 		return NULL;
+	case NT_NCCL_COLLECTIVE_API:
+	case NT_NCCL_P2P_API:
+		return nt_handle_of_time(now_ns);
 	case NT_NCCL_COLLECTIVE:
 	case NT_NCCL_P2P:
 		if (comm)
@@ -421,7 +453,7 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 		if (lost)
 			nt_record_batch_lose(lost);
 		nt_record_batch_tick(now_ns);
-		if (!is_drifted)
+		if (!drifted)
 			handle = start_event(comm, event, type, now_ns);
 	}
 	if (comm)
@@ -451,7 +483,7 @@ void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *
 	    !args || !take())
 		return;
 	channel = channel_of(handle);
-	if (channel && is_open && !is_drifted)
+	if (channel && is_open && !drifted)
 		end_channel(channel, args->stop, now());
 	let_go();
 }

@@ -20,8 +20,11 @@ enum {
 	NT_PROFILER_CALLS = 4096, /* whose kernels have not ended; the oldest is lost */
 	NT_PROFILER_CHANNELS = 1 << 14, /* of their kernels */
 
-	/* Results in a record NT_GPU_RECORD_GIVEN_UP. */
-	NT_PROFILER_DRIFTED = -2, /* times of kernels contradict each other */
+	/* Results in a record NT_GPU_RECORD_GIVEN_UP: times of kernels contradict each other. */
+	NT_PROFILER_OTHER_CLOCK = -2, /* the device's clock does not run as boot time does */
+	NT_PROFILER_BEFORE_CALL = -3, /* a kernel began before it was enqueued */
+	NT_PROFILER_BACKWARDS =
+		-4, /* a kernel began before the last one of its channel, or ended before */
 };
 
 /*

@@ -21,7 +21,9 @@ enum {
 	NT_NCCL_COLLECTIVE = 1 << 1,
 	NT_NCCL_P2P = 1 << 2,
 	NT_NCCL_KERNEL_CHANNEL = 1 << 6, /* version 4 on: with device times */
-	NT_NCCL_GROUP_API = 1 << 8, /* version 5 on */
+	NT_NCCL_GROUP_API = 1 << 8, /* version 5 on, as the two below */
+	NT_NCCL_COLLECTIVE_API = 1 << 9, /* parent of a collective; comes unasked for, with it */
+	NT_NCCL_P2P_API = 1 << 10, /* the same of a send or receive */
 
 	NT_NCCL_KERNEL_CHANNEL_STOP = 22, /* a state of a kernel channel */
 

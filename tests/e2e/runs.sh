@@ -5,10 +5,10 @@
 #
 #   tests/e2e/runs.sh --job mpi|train --fault compute|loader|none [--runs N] [--ranks N]
 #                     [--seconds S] [--within S] [--json FILE] [--factor F] [--before S] [--gpu]
-#                     [-- JOB OPTION...]
+#                     [--nccl VERSION] [-- JOB OPTION...]
 #
 # The fault comes --before seconds after the ranks are seen, plus up to four (6). --gpu: the stand-in CUPTI
-# reports the GPUs of the ranks.
+# reports the GPUs of the ranks. --nccl: the stand-in NCCL of that version loads our profiler plugin.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -29,6 +29,9 @@ while [ $# -gt 0 ]; do
       export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
       shift
       continue
+      ;;
+    --nccl)
+      export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=$2
       ;;
     --)
       shift

@@ -140,11 +140,15 @@ static inline void begin_call(int version, void *context, int is_captured)
 	table_of(version)->stop(start(version, context, event));
 }
 
+/* With the call of the program, where that has an event. */
 static inline void *enqueue(int version, void *context, uint8_t channels)
 {
+	const struct nt_nccl_event call = {.type = NT_NCCL_COLLECTIVE_API};
+
 	return start(version, context,
 		     (struct nt_nccl_event){
 			     .type = NT_NCCL_COLLECTIVE,
+			     .parent = version >= 5 ? start(version, context, call) : NULL,
 			     .collective = {.function = "AllReduce", .channels = channels}});
 }
 
