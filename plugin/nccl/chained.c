@@ -33,7 +33,9 @@ struct chained_event {
 	void *own, *other;
 };
 
-static atomic_int state; /* 0: not looked for; 1: is being loaded; 2: there is none; 3: loaded */
+int nt_chained_was_loaded;
+
+static atomic_int looked_for; /* 1: now; 2: it is known whether there is one */
 static const struct nt_nccl_profiler *other;
 static int mask_seen;
 
@@ -98,20 +100,19 @@ static const struct nt_nccl_profiler *load(int version, nt_nccl_log_fn log)
 	return NULL;
 }
 
-int nt_chained_was_loaded(void)
-{
-	return atomic_load_explicit(&state, memory_order_acquire) == 3;
-}
-
 int nt_chained_is_there(int version, nt_nccl_log_fn log)
 {
 	int unknown = 0;
 
-	if (atomic_compare_exchange_strong(&state, &unknown, 1)) {
+	if (atomic_compare_exchange_strong(&looked_for, &unknown, 1)) {
 		other = load(version, log);
-		atomic_store_explicit(&state, other ? 3 : 2, memory_order_release);
+		__atomic_store_n(&nt_chained_was_loaded, other != NULL, __ATOMIC_RELEASE);
+		atomic_store(&looked_for, 2);
 	}
-	return nt_chained_was_loaded();
+	/* Two communicators may begin at a time: which of the two tables has them must be known. */
+	while (atomic_load(&looked_for) != 2)
+		(void)sched_yield();
+	return __atomic_load_n(&nt_chained_was_loaded, __ATOMIC_ACQUIRE);
 }
 
 /* ---- communicators -------------------------------------------------------------------------- */

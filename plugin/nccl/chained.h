@@ -28,7 +28,7 @@ struct nt_chained_init {
 /* True if there is one; it is loaded at the first call. A failure is one line in NCCL's log. */
 int nt_chained_is_there(int version, nt_nccl_log_fn log);
 /* The same without loading: for all calls but the first. */
-int nt_chained_was_loaded(void);
+extern int nt_chained_was_loaded;
 
 /* As NCCL calls a plugin; both, ours and the other, get the event. */
 void *nt_chained_add(int version, void *own, const struct nt_chained_init *init);

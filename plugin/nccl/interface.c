@@ -38,17 +38,22 @@ static int begin(int version, void **ret_context, const struct nt_chained_init *
 	return NT_NCCL_SUCCESS;
 }
 
+static int has_other(void)
+{
+	return __atomic_load_n(&nt_chained_was_loaded, __ATOMIC_ACQUIRE);
+}
+
 static int start(int version, void *context, void **ret_handle, struct nt_nccl_event *event)
 {
-	if (nt_chained_was_loaded())
+	if (has_other())
 		return nt_chained_start(version, context, ret_handle, event);
-	*ret_handle = nt_profiler_start(version, context, event);
+	*ret_handle = nt_profiler_is_idle() ? NULL : nt_profiler_start(version, context, event);
 	return NT_NCCL_SUCCESS;
 }
 
 static int stop(void *handle)
 {
-	if (nt_chained_was_loaded())
+	if (has_other())
 		return nt_chained_stop(handle);
 	nt_profiler_stop(handle);
 	return NT_NCCL_SUCCESS;
@@ -56,7 +61,7 @@ static int stop(void *handle)
 
 static int record_state(void *handle, int state, void *args)
 {
-	if (nt_chained_was_loaded())
+	if (has_other())
 		return nt_chained_state(handle, state, args);
 	nt_profiler_state(handle, state, args);
 	return NT_NCCL_SUCCESS;
@@ -64,7 +69,7 @@ static int record_state(void *handle, int state, void *args)
 
 static int finalize(void *context)
 {
-	if (nt_chained_was_loaded())
+	if (has_other())
 		return nt_chained_remove(context);
 	nt_profiler_remove(context);
 	return NT_NCCL_SUCCESS;

@@ -47,11 +47,10 @@ struct profiled_channel {
 	void *call; /* its handle */
 };
 
-int nt_profiler_chained_mask;
+int nt_profiler_chained_mask, nt_profiler_is_open;
 
 static atomic_flag is_taken = ATOMIC_FLAG_INIT;
 static atomic_uint missed; /* events that could not take the tables */
-static atomic_int is_open;
 
 /* Behind the flag. */
 static struct profiled_comm comms[NT_PROFILER_COMMS];
@@ -144,14 +143,14 @@ static void open_window(uint64_t now_ns)
 	report_state(NT_GPU_RECORD_OPEN, 0, now_ns);
 	if (drifted)
 		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)drifted, now_ns);
-	atomic_store_explicit(&is_open, 1, memory_order_relaxed);
+	__atomic_store_n(&nt_profiler_is_open, 1, __ATOMIC_RELAXED);
 }
 
 static void close_window(void)
 {
 	window++; /* what has not ended is not awaited */
 	nt_record_batch_drop();
-	atomic_store_explicit(&is_open, 0, memory_order_relaxed);
+	__atomic_store_n(&nt_profiler_is_open, 0, __ATOMIC_RELAXED);
 }
 
 static void give_up(int result, uint64_t now_ns)
@@ -178,7 +177,7 @@ static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 		mask |= idle_mask(comm->version);
 	if (comm->use == NT_PROFILER_ALWAYS)
 		mask |= all;
-	else if (comm->use == NT_PROFILER_IN_WINDOWS && is_open && !drifted &&
+	else if (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
 		 (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
 		mask |= all;
 	return mask;
@@ -437,17 +436,15 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 	void *handle = NULL;
 	uint64_t now_ns;
 
-	if (!is_wanted && !atomic_load_explicit(&is_open, memory_order_relaxed))
-		return NULL;
-	if (!take())
+	if (nt_profiler_is_idle() || !take())
 		return NULL;
 	now_ns = now();
 	comm = comm_of(context);
-	if (is_wanted && !is_open)
+	if (is_wanted && !nt_profiler_is_open)
 		open_window(now_ns);
-	else if (!is_wanted && is_open)
+	else if (!is_wanted && nt_profiler_is_open)
 		close_window();
-	if (is_open) {
+	if (nt_profiler_is_open) {
 		const uint32_t lost = atomic_exchange_explicit(&missed, 0, memory_order_relaxed);
 
 		if (lost)
@@ -483,7 +480,7 @@ void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *
 	    !args || !take())
 		return;
 	channel = channel_of(handle);
-	if (channel && is_open && !drifted)
+	if (channel && nt_profiler_is_open && !drifted)
 		end_channel(channel, args->stop, now());
 	let_go();
 }

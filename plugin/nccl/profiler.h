@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "plugin/batch.h"
 #include "plugin/nccl/profiler_abi.h"
 
 enum {
@@ -45,6 +46,12 @@ enum nt_profiler_use {
  */
 void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use);
 void nt_profiler_remove(void *context);
+/* True while nobody asks for records: then no event is needed. */
+extern int nt_profiler_is_open;
+static inline int nt_profiler_is_idle(void)
+{
+	return !nt_batch_is_wanted() && !__atomic_load_n(&nt_profiler_is_open, __ATOMIC_RELAXED);
+}
 /* The returned handle may be NULL: nothing more of the event is needed. */
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event);
 void nt_profiler_stop(void *handle);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The libraries that run inside traced processes: they load wherever glibc is 2.28 or newer, export one
-# function, touch nothing of the process but CUPTI, and have a mark that the kernel can attach to.
+# The libraries that run inside traced processes: they load wherever glibc is 2.28 or newer, export what
+# CUDA or NCCL looks for, touch nothing of the process, and have a mark that the kernel can attach to.
 set -euo pipefail
 
 bad=0
@@ -49,7 +49,7 @@ check_imports() {
 
 check_exports() {
   local found
-  found=$(readelf --dyn-syms -W "$file" | awk '$1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" { print $8 }' | xargs)
+  found=$(readelf --dyn-syms -W "$file" | awk '$1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" { print $8 }' | sort | xargs)
   [ "$found" = "$1" ] || report "$file exports '$found', want '$1'"
 }
 
@@ -58,7 +58,7 @@ check_hardening() {
   readelf -lW "$file" | awk '$1 == "GNU_STACK" { exit $7 != "RW" }' || report "the stack of $file is executable"
   segments | awk '$4 ~ /W/ && $4 ~ /E/ { exit 1 }' || report "$file has a segment that is writable and executable"
   readelf -dW "$file" | grep 'FLAGS_1.*NOW' >/dev/null || report "$file does not bind at once"
-  # Its thread runs until the process ends.
+  # Its thread runs until the process ends; NCCL may unload it while it has communicators.
   readelf -dW "$file" | grep 'FLAGS_1.*NODELETE' >/dev/null || report "$file can be unloaded"
   ! readelf -dW "$file" | grep -E 'TEXTREL|RPATH|RUNPATH' >/dev/null || report "$file has text relocations or a path"
 }
@@ -91,13 +91,21 @@ check_mark() { # check_mark PROVIDER NAME
   fi
 }
 
-for file in "${@:-build/plugin/libneutracer-cupti.so}"; do
+exports_of() {
+  case $1 in
+    */libnccl-profiler-*) echo ncclProfiler_v{1..7} ;;
+    *) echo InitializeInjection ;;
+  esac
+}
+
+[ $# -gt 0 ] || set -- build/plugin/lib{neutracer-cupti,nccl-profiler-neutracer}.so
+for file; do
   [ -f "$file" ] || {
     echo "skip: build: $file is not there: run 'make plugin'"
     exit 77
   }
   check_imports
-  check_exports InitializeInjection
+  check_exports "$(exports_of "$file")"
   check_hardening
   check_mark neutracer gpu_records
 done

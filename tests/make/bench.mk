@@ -21,7 +21,9 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
-$(BENCH)/gpu_mark: bench/gpu_mark.c plugin/batch.c $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c)) $(call archives,agent proto common)
+$(BENCH)/gpu_mark: $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c))
+$(BENCH)/nccl_events: $(wildcard plugin/nccl/*.c)
+$(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.c bench/mark_probes.h plugin/batch.c $(call archives,agent proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) \
@@ -71,8 +73,9 @@ bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by t
 	$(Q)bench/gpu.sh $(N)
 bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
 	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
-bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/empty.bpf.o ## cost per reported GPU record, with and without agent
+bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/nccl_events $(BENCH)/empty.bpf.o ## cost per record of CUPTI and event of NCCL, with and without agent
 	$(Q)$(BENCH)/gpu_mark $(BENCH)/empty.bpf.o $(ROUNDS)
+	$(Q)$(BENCH)/nccl_events $(BENCH)/empty.bpf.o $(ROUNDS)
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
 	$(Q)bench/overhead.sh $(PAIRS)
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)
