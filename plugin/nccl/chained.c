@@ -240,6 +240,27 @@ static size_t bytes_of(int version)
 	}
 }
 
+/* The place of a second parent in a description; 0: it has none. */
+static size_t group_at(int version, uint64_t type)
+{
+	if (version < 5)
+		return 0;
+	return type == NT_NCCL_COLLECTIVE ? NT_NCCL_COLLECTIVE_GROUP_AT
+	       : type == NT_NCCL_P2P      ? NT_NCCL_P2P_GROUP_AT
+					  : 0;
+}
+
+/* The other's handle in place of ours. */
+static void replace(void *place)
+{
+	struct chained_event event;
+	void *handle;
+
+	(void)memcpy(&handle, place, sizeof(handle));
+	event = copy_event(handle);
+	(void)memcpy(place, &event.other, sizeof(event.other));
+}
+
 int nt_chained_start(int version, void *context, void **ret_handle, struct nt_nccl_event *event)
 {
 	union {
@@ -261,6 +282,8 @@ int nt_chained_start(int version, void *context, void **ret_handle, struct nt_nc
 		nt_profiler_write_mask(comm.own);
 	if (comm.has_other) {
 		copy.event.parent = parent.other;
+		if (group_at(version, event->type))
+			replace(&copy.bytes[group_at(version, event->type)]);
 		r = other->start(comm.other, &values.other, &copy);
 	}
 	*ret_handle = keep_event(values);

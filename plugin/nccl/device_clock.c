@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/nccl/device_clock.h"
 
-#define RATE_NS     1000000000 /* between the two times from which a rate is taken */
-#define RATE_PART   20 /* a difference of more than one in so many is of another unit */
-#define REPORTED_NS 1000000000 /* a report that is later is of something else */
+#define RATE_NS 1000000000 /* over which rates are compared, at least */
+#define LATE_NS 1000000000
+
+enum {
+	RATE_PART = 5, /* rates differ by more than one in so many: it is another unit */
+	/* A host that stands still makes two in a row: times before it are late, later ones are not. */
+	RATES_APART = 4,
+};
 
 void nt_device_clock_reset(struct nt_device_clock *clock)
 {
 	*clock = (struct nt_device_clock){0};
 }
 
-/* Reports are late by up to REPORTED_NS, so that short times show nothing. */
-static int has_rate(const struct nt_device_clock *clock, uint64_t device, uint64_t boot)
+static void compare_rates(struct nt_device_clock *clock, uint64_t device, uint64_t boot)
 {
-	const uint64_t boot_ns = boot - clock->first_boot;
-	const uint64_t device_ns = device - clock->first_device;
+	const uint64_t boot_ns = boot - clock->boot, device_ns = device - clock->device;
 	const uint64_t apart_ns = boot_ns > device_ns ? boot_ns - device_ns : device_ns - boot_ns;
 
-	return boot_ns < RATE_NS || apart_ns < boot_ns / RATE_PART + REPORTED_NS;
+	if (boot_ns < RATE_NS)
+		return;
+	clock->apart = apart_ns > boot_ns / RATE_PART ? clock->apart + 1 : 0;
+	clock->boot = boot;
+	clock->device = device;
 }
 
-int nt_device_clock_seen(struct nt_device_clock *clock, uint64_t device, uint64_t boot)
+enum nt_device_clock_result nt_device_clock_seen(struct nt_device_clock *clock, uint64_t device,
+						 uint64_t boot)
 {
 	const int64_t ahead = (int64_t)(boot - device);
 
-	if (!clock->is_known) {
-		*clock = (struct nt_device_clock){1, ahead, boot, device};
-		return 1;
-	}
-	if (device > clock->first_device && !has_rate(clock, device, boot))
-		return 0;
+	if (!clock->is_known)
+		*clock = (struct nt_device_clock){1, ahead, boot, device, 0};
+	compare_rates(clock, device, boot);
+	if (clock->apart >= RATES_APART)
+		return NT_DEVICE_CLOCK_OTHER;
 	if (ahead < clock->ahead)
 		clock->ahead = ahead;
-	return ahead - clock->ahead < REPORTED_NS;
+	return ahead - clock->ahead < LATE_NS ? NT_DEVICE_CLOCK_GOOD : NT_DEVICE_CLOCK_LATE;
 }
 
 uint64_t nt_device_clock_boot(const struct nt_device_clock *clock, uint64_t device)

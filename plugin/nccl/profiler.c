@@ -287,15 +287,30 @@ static void end_call(struct profiled_call *call, uint64_t now_ns)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
+/* Its kernel is not known: the agent gets no more of it than the call. */
+static void drop_call(struct profiled_call *call)
+{
+	call->generation++;
+	pending--;
+}
+
+/* What a reported time means for the call: 0, or why the times are given up. *ret_is_late: see there. */
+static int check_clock(uint64_t time, uint64_t now_ns, int *ret_is_late)
+{
+	const enum nt_device_clock_result result =
+		nt_device_clock_seen(&device_clock, time, now_ns);
+
+	*ret_is_late = result == NT_DEVICE_CLOCK_LATE;
+	return result == NT_DEVICE_CLOCK_OTHER ? NT_PROFILER_OTHER_CLOCK : 0;
+}
+
 /* Each channel runs its kernels one after the other, and none before its call. 0: so it is. */
 static int check_start(struct profiled_comm *comm, const struct profiled_call *call,
-		       const struct nt_nccl_event *event, uint64_t now_ns)
+		       const struct nt_nccl_event *event)
 {
 	const uint64_t start = event->kernel_channel.start;
 	uint64_t *last = &comm->last_start[event->kernel_channel.channel];
 
-	if (!nt_device_clock_seen(&device_clock, start, now_ns))
-		return NT_PROFILER_OTHER_CLOCK;
 	if (start < *last)
 		return NT_PROFILER_BACKWARDS;
 	if (call->is_called &&
@@ -310,11 +325,17 @@ static void *add_channel(const struct nt_nccl_event *event, uint64_t now_ns)
 	const uint32_t slot = next_channel % NT_PROFILER_CHANNELS;
 	struct profiled_channel *channel = &channels[slot];
 	struct profiled_call *call = call_of(event->parent);
-	int r;
+	int is_late, r;
 
 	if (!call || event->kernel_channel.channel >= NT_NCCL_CHANNELS)
 		return NULL;
-	r = check_start(&comms[call->comm], call, event, now_ns);
+	r = check_clock(event->kernel_channel.start, now_ns, &is_late);
+	if (r == 0 && is_late) {
+		drop_call(call);
+		return NULL;
+	}
+	if (r == 0)
+		r = check_start(&comms[call->comm], call, event);
 	if (r < 0) {
 		give_up(r, now_ns);
 		return NULL;
@@ -333,16 +354,18 @@ static void *add_channel(const struct nt_nccl_event *event, uint64_t now_ns)
 static void end_channel(struct profiled_channel *channel, uint64_t stop, uint64_t now_ns)
 {
 	struct profiled_call *call = call_of(channel->call);
+	int is_late, r;
 
 	channel->generation++;
 	if (!call)
 		return;
-	if (stop < channel->start) {
-		give_up(NT_PROFILER_BACKWARDS, now_ns);
+	r = stop < channel->start ? NT_PROFILER_BACKWARDS : check_clock(stop, now_ns, &is_late);
+	if (r < 0) {
+		give_up(r, now_ns);
 		return;
 	}
-	if (!nt_device_clock_seen(&device_clock, stop, now_ns)) {
-		give_up(NT_PROFILER_OTHER_CLOCK, now_ns);
+	if (is_late) {
+		drop_call(call);
 		return;
 	}
 	if (stop > call->stop)

@@ -29,6 +29,9 @@ enum {
 
 	NT_NCCL_CHANNELS = 64, /* of a communicator, at most */
 	NT_NCCL_DESCRIPTION_BYTES = 136, /* of version 7, the longest */
+	/* From version 5 on a collective, send or receive has a second parent: its group. */
+	NT_NCCL_COLLECTIVE_GROUP_AT = 104,
+	NT_NCCL_P2P_GROUP_AT = 64,
 };
 
 /* From version 4 on. `nt_nccl_event_type()` reads the type. */

@@ -109,6 +109,33 @@ static void both_get_all_events(void)
 	assert_int_equal(next->finals, 1);
 }
 
+/* A collective, send or receive has its group as well, behind what the interface had before. */
+static void a_second_parent_is_its_own_too(void)
+{
+	static const struct {
+		uint64_t type;
+		size_t at;
+	} cases[] = {{NT_NCCL_COLLECTIVE, 104}, {NT_NCCL_P2P, 64}, {NT_NCCL_GROUP, 104}};
+	union {
+		struct nt_nccl_event event;
+		unsigned char bytes[NT_NCCL_DESCRIPTION_BYTES];
+	} description;
+	void *context = begin(6), *group, *handle, *found;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)memset(&description, 0, sizeof(description));
+		group = start(6, context, (struct nt_nccl_event){.type = NT_NCCL_GROUP});
+		description.event.type = cases[i].type;
+		(void)memcpy(&description.bytes[cases[i].at], &group, sizeof(group));
+		assert_int_equal(table_of(6)->start(context, &handle, &description), 0);
+		(void)memcpy(&found, &next->event[cases[i].at], sizeof(found));
+		assert_ptr_equal(found,
+				 cases[i].type == NT_NCCL_GROUP
+					 ? group
+					 : &next->handle[(next->starts - 1) % NEXT_PLUGIN_HANDLES]);
+	}
+}
+
 static void what_it_declines_has_no_children_for_it(void)
 {
 	void *context = begin(5), *call;
@@ -190,6 +217,7 @@ static void the_other_plugin_is_as_if_nccl_had_loaded_it(void **state)
 {
 	(void)state;
 	in_a_process(both_get_all_events, NEXT_PLUGIN);
+	in_a_process(a_second_parent_is_its_own_too, NEXT_PLUGIN);
 	in_a_process(what_it_declines_has_no_children_for_it, NEXT_PLUGIN);
 	in_a_process(a_handle_that_is_too_old_is_not_forwarded, NEXT_PLUGIN);
 	in_a_process(one_that_fails_gets_no_events, NEXT_PLUGIN);

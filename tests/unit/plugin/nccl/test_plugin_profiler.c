@@ -298,6 +298,34 @@ static void the_calls_of_too_many_communicators_are_gaps(void **state)
 		table_of(6)->finalize(contexts[i]);
 }
 
+/* The host stood still: only what was reported too late is not known. */
+static void a_late_report_is_not_used_and_is_no_contradiction(void **state)
+{
+	void *context = add_comm(6), *call, *channel;
+
+	(void)state;
+	ask(6, context);
+	end_channel(6, begin_channel(6, context, enqueue(6, context, 1), 0, now_ns), now_ns);
+	forget();
+	call = enqueue(6, context, 2);
+	channel = begin_channel(6, context, call, 0, now_ns);
+	now_ns += SECOND;
+	end_channel(6, channel, now_ns - SECOND);
+	assert_null(begin_channel(6, context, call, 1, now_ns - SECOND));
+	call = enqueue(6, context, 1);
+	now_ns += SECOND;
+	assert_null(begin_channel(6, context, call, 0, now_ns - SECOND));
+	call = enqueue(6, context, 1);
+	end_channel(6, begin_channel(6, context, call, 0, now_ns), now_ns);
+	/* Three calls and one kernel. */
+	assert_int_equal(records, 4);
+	assert_int_equal(got[3].kind, NT_GPU_RECORD_COMMUNICATION);
+	assert_int_equal(got[3].correlation, got[2].correlation);
+	assert_int_equal(gaps, 0);
+	end_asking(6, context);
+	table_of(6)->finalize(context);
+}
+
 /* ---- times that contradict each other ---- */
 
 static void expect_given_up(void *context, int result)
@@ -377,7 +405,7 @@ static void in_another_unit(void)
 	uint64_t ticks = 0;
 
 	ask(6, context);
-	for (int i = 0; i < 20 && got[records - 1].kind != NT_GPU_RECORD_GIVEN_UP; i++) {
+	for (int i = 0; i < 50 && got[records - 1].kind != NT_GPU_RECORD_GIVEN_UP; i++) {
 		call = enqueue(6, context, 1);
 		now_ns += 100 * MS;
 		ticks += 1000 * MS; /* of 10 GHz */
@@ -440,6 +468,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_switched_on_near_a_capture),
 		cmocka_unit_test(the_oldest_of_too_many_calls_is_a_gap),
 		cmocka_unit_test(the_calls_of_too_many_communicators_are_gaps),
+		cmocka_unit_test(a_late_report_is_not_used_and_is_no_contradiction),
 		cmocka_unit_test(times_that_contradict_each_other_are_given_up),
 		cmocka_unit_test(where_windows_mix_up_times_it_is_always_or_never),
 	};
