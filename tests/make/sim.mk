@@ -28,9 +28,9 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
 	libcupti.so.12 libnvidia-ml.so.1)
-# Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions that it knows, `simN` one.
-sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim3 sim4 sim5 sim6 sim7)
-sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti idle)
+# Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions, `simN` one.
+sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 sim4 sim5 sim6 sim7)
+sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti selftest_profiler idle)
 
 .PHONY: sim
 sim: $(sim_libs) $(sim_programs) $(sim_plugins) ## build the simulated jobs and the stand-in libraries
@@ -118,11 +118,11 @@ $(SIM)/lib/libsim-profiler.so: $(call sim_objects,profiler) $(SIM)/lib/libcupti.
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^ -lpthread -ldl
 check_e2e_needs += $(SIM)/lib/libsim-profiler.so
 
-$(SIM)/obj/counting_plugin.o: tests/sim/counting_plugin.c
+$(SIM)/obj/profiler/counting_plugin.o: tests/sim/profiler/counting_plugin.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(sim_lib_cflags) -c $< -o $@
-$(sim_plugins): $(SIM)/lib/libnccl-profiler-sim%: $(SIM)/obj/counting_plugin.o
+$(sim_plugins): $(SIM)/lib/libnccl-profiler-sim%: $(SIM)/obj/profiler/counting_plugin.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)echo '{ global: ncclProfiler_v$(or $(*:.so=),*); local: *; };' > $(SIM)/obj/$(@F:.so=.map)
@@ -132,6 +132,13 @@ $(SIM)/selftest_cupti: $(addprefix $(SIM)/obj/,selftest_cupti.o cupti_client.o j
 		$(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.13 libnccl.so.2 libcupti.so.12) | $(SIM)/lib/libsim-injected.so
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
+
+sim_profiler_selftest := selftest.o profiled_job.o test_events.o test_graphs.o test_loading.o test_mask.o \
+	test_times.o
+$(SIM)/selftest_profiler: $(addprefix $(SIM)/obj/,$(addprefix profiler/,$(sim_profiler_selftest)) job.o) \
+		$(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2) | $(sim_plugins)
+	$(call say,LINK,$@)
+	$(Q)$(sim_link) -Wl,--export-dynamic-symbol=ncclProfiler_v5
 
 $(SIM)/idle: $(addprefix $(SIM)/obj/,idle.o job.o)
 	$(call say,LINK,$@)

@@ -246,8 +246,6 @@ void sim_plan_launch_begin(struct sim_plan *plan)
 	if (!first || !(first->mask & SIM_PROFILE_KERNEL_LAUNCH) || sim_nccl_minor() < 28)
 		return;
 	descr.parent = first->group_api;
-	if (sim_nccl_minor() >= 32)
-		descr.rank = plan->comm->info.rank;
 	descr.kernel_launch.stream = plan->stream;
 	sim_profiler_start(plan->comm->context, &plan->launch, &descr, &plan->comm->info);
 }

@@ -26,7 +26,12 @@ void sim_poller_init(struct sim_poller *poller, struct sim_profiled *comm, const
 	(void)pthread_condattr_destroy(&attributes);
 }
 
-void sim_poller_clear(struct sim_poller *poller)
+void sim_poller_destroy(struct sim_poller *poller)
+{
+	(void)pthread_cond_destroy(&poller->changed);
+}
+
+static void clear(struct sim_poller *poller)
 {
 	while (poller->kernels) {
 		struct sim_kernel_op *op = poller->kernels;
@@ -40,7 +45,8 @@ void sim_poller_clear(struct sim_poller *poller)
 		poller->proxies = proxy->next;
 		sim_proxy_free(proxy);
 	}
-	(void)pthread_cond_destroy(&poller->changed);
+	poller->kernels_end = &poller->kernels;
+	poller->proxies_end = &poller->proxies;
 }
 
 /* ---- works: the slot of the expected number has it, or a later one ---- */
@@ -226,7 +232,7 @@ static void *serve(void *data)
 
 void sim_poller_start(struct sim_poller *poller)
 {
-	if (poller->runs || poller->stops)
+	if (poller->runs)
 		return;
 	poller->runs = pthread_create(&poller->thread, NULL, serve, poller) == 0;
 	if (poller->runs)
@@ -245,7 +251,9 @@ void sim_poller_stop(struct sim_poller *poller, bool drains)
 	(void)pthread_mutex_unlock(&poller->comm->mutex);
 	if (runs)
 		(void)pthread_join(poller->thread, NULL);
-	poller->runs = false;
+	(void)pthread_mutex_lock(&poller->comm->mutex);
+	clear(poller);
+	(void)pthread_mutex_unlock(&poller->comm->mutex);
 }
 
 void sim_poller_wake(struct sim_poller *poller)
@@ -256,7 +264,7 @@ void sim_poller_wake(struct sim_poller *poller)
 void sim_poller_add_kernel(struct sim_poller *poller, unsigned int channel, uint64_t counter,
 			   void *parent)
 {
-	struct sim_kernel_op *op = calloc(1, sizeof(*op));
+	struct sim_kernel_op *op = poller->stops ? NULL : calloc(1, sizeof(*op));
 
 	if (!op)
 		return;
@@ -271,6 +279,10 @@ void sim_poller_add_kernel(struct sim_poller *poller, unsigned int channel, uint
 
 void sim_poller_add_proxy(struct sim_poller *poller, struct sim_proxy *proxy)
 {
+	if (poller->stops) {
+		sim_proxy_free(proxy);
+		return;
+	}
 	*poller->proxies_end = proxy;
 	poller->proxies_end = &proxy->next;
 	poller->appended++;

@@ -37,9 +37,11 @@ struct sim_poller {
 };
 
 void sim_poller_init(struct sim_poller *poller, struct sim_profiled *comm, const char *name);
-/* Frees what is queued, without events. */
-void sim_poller_clear(struct sim_poller *poller);
-/* Takes the mutex itself, and waits for the thread's end. */
+void sim_poller_destroy(struct sim_poller *poller);
+/*
+ * Takes the mutex itself, and waits for the thread's end. What is queued then is dropped without events,
+ * as is all that comes later.
+ */
 void sim_poller_stop(struct sim_poller *poller, bool drains);
 
 /* ---- with the mutex held ---- */

@@ -148,8 +148,8 @@ void sim_profiled_unref(struct sim_profiled *comm)
 		comm->writes = write->next;
 		free(write);
 	}
-	sim_poller_clear(&comm->progress);
-	sim_poller_clear(&comm->profiler);
+	sim_poller_destroy(&comm->progress);
+	sim_poller_destroy(&comm->profiler);
 	(void)pthread_mutex_destroy(&comm->mutex);
 	free(comm->name);
 	free(comm);

@@ -66,15 +66,13 @@ void sim_profiler_left(void)
 
 /* ---- one call ---- */
 
-static int rank_in_api(const struct sim_profiled *comm)
-{
-	return sim_nccl_minor() >= 32 ? comm->info.rank : 0;
-}
-
 static void start_group(struct sim_profiled *comm, bool is_captured, int depth)
 {
-	struct sim_descr_v7 descr = {.type = SIM_PROFILE_GROUP_API, .rank = rank_in_api(comm)};
+	struct sim_descr_v7 descr = {.type = SIM_PROFILE_GROUP_API};
 
+	/* Of the events of the program's calls, that of the group has it, from 2.32 on. */
+	if (sim_nccl_minor() >= 32)
+		descr.rank = comm->info.rank;
 	api.mask = sim_profiler_mask();
 	if (sim_nccl_minor() < HAS_API_EVENTS)
 		return;
@@ -106,7 +104,7 @@ static void call_p2p(struct sim_profiled *comm, const struct sim_call *call, voi
 		     bool is_captured, int depth, enum sim_call_kind kind, unsigned int peer,
 		     struct sim_tasks *tasks)
 {
-	struct sim_descr_v7 descr = {.type = SIM_PROFILE_P2P_API, .rank = rank_in_api(comm)};
+	struct sim_descr_v7 descr = {.type = SIM_PROFILE_P2P_API};
 
 	start_group(comm, is_captured, depth);
 	descr.parent = api.group;
@@ -125,7 +123,7 @@ static void call_p2p(struct sim_profiled *comm, const struct sim_call *call, voi
 static void call_coll(struct sim_profiled *comm, const struct sim_call *call, void *stream,
 		      bool is_captured, int depth, struct sim_tasks *tasks)
 {
-	struct sim_descr_v7 descr = {.type = SIM_PROFILE_COLL_API, .rank = rank_in_api(comm)};
+	struct sim_descr_v7 descr = {.type = SIM_PROFILE_COLL_API};
 
 	start_group(comm, is_captured, depth);
 	descr.parent = api.group;

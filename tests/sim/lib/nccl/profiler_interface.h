@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The interface between libnccl and a profiler plugin, versions 1 to 7. Offsets and sizes are those of
- * NCCL's published headers (src/include/plugin/profiler/profiler_vN.h of the tag that the version came
- * with) and of the debug information of the released libraries of 2.31 and 2.32. The product's plugin
- * has a header of its own, so each checks the other.
+ * NCCL's published headers, src/include/plugin/profiler/profiler_vN.h: version 1 came with tag v2.23, 2
+ * with v2.24, 3 with v2.26, 4 with v2.27, 5 with v2.28, 6 with v2.29 and 7 with v2.31. Those of version 7
+ * are also in the debug information of the released libraries. The product's plugin has a header of its
+ * own, so each checks the other.
  */
 #ifndef NT_SIM_NCCL_PROFILER_INTERFACE_H
 #define NT_SIM_NCCL_PROFILER_INTERFACE_H

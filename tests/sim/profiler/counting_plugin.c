@@ -4,11 +4,12 @@
  * the order of states, times. What it finds goes into the file of counting_plugin.h. In the environment:
  * SIM_PLUGIN_OUT      that file
  * SIM_PLUGIN_MASK     the events that init asks for
- * SIM_PLUGIN_INIT     "fail": init fails; "null": it leaves no context
+ * SIM_PLUGIN_FAIL     number of the first init that fails, from 1
+ * SIM_PLUGIN_NULL     if it is set, init leaves no context
  * SIM_PLUGIN_DECLINE  a type, by its bit: such events get no handle
  * A library that is linked of it exports the table of one version, or those of all.
  */
-#include "tests/sim/counting_plugin.h"
+#include "tests/sim/profiler/counting_plugin.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ enum {
 };
 
 struct comm {
-	int rank;
+	int rank; /* -1: init was not told, versions 1 to 3 */
 	uint64_t hash;
 };
 
@@ -46,7 +47,7 @@ static struct sim_plugin_counts *counts;
 static struct event event[EVENTS];
 static struct comm comm[COMMS];
 static size_t events, comms; /* atomic */
-static int version;
+static int version; /* atomic: communicators are made by several threads at once */
 
 #define ADD(member) ((void)__atomic_add_fetch(&counts->member, 1, __ATOMIC_SEQ_CST))
 #define EXPECT(condition)                                                                          \
@@ -118,20 +119,20 @@ static uint64_t this_thread(void)
 
 static int init(void **context, int *mask, uint64_t hash, int rank, int of_version)
 {
-	const char *how = getenv("SIM_PLUGIN_INIT");
+	int fails_from = number_in("SIM_PLUGIN_FAIL", COMMS);
 	size_t index = __atomic_fetch_add(&comms, 1, __ATOMIC_SEQ_CST);
 
-	version = of_version;
-	counts->version = (uint64_t)of_version;
-	counts->mask = (uint64_t)(uintptr_t)mask;
+	__atomic_store_n(&version, of_version, __ATOMIC_RELAXED);
+	__atomic_store_n(&counts->version, (uint64_t)of_version, __ATOMIC_RELAXED);
+	__atomic_store_n(&counts->mask, (uint64_t)(uintptr_t)mask, __ATOMIC_RELAXED);
 	ADD(inits);
 	if (index >= COMMS)
 		return 1;
 	comm[index] = (struct comm){.rank = rank, .hash = hash};
 	__atomic_store_n(mask, number_in("SIM_PLUGIN_MASK", 0), __ATOMIC_RELAXED);
-	if (!how || strcmp(how, "null") != 0)
+	if (!getenv("SIM_PLUGIN_NULL"))
 		*context = &comm[index];
-	return how && strcmp(how, "fail") == 0;
+	return (int)index + 1 >= fails_from;
 }
 
 static int finalize(void *context)
@@ -212,7 +213,7 @@ static void start_kernel(struct event *made, void *parent, unsigned int channel)
 
 static void check_rank(const struct event *made, int rank)
 {
-	EXPECT(!made->comm || rank == made->comm->rank);
+	EXPECT(!made->comm || made->comm->rank < 0 || rank == made->comm->rank);
 }
 
 /* ---- versions 1 to 4: the type is one byte, and the parent of a task is its group ---- */
@@ -479,7 +480,7 @@ static int stop(void *handle)
 #define INIT_V3(number)                                                                            \
 	static int init_v##number(void **context, int *mask)                                       \
 	{                                                                                          \
-		return init(context, mask, 0, 0, number);                                          \
+		return init(context, mask, 0, -1, number);                                         \
 	}
 #define INIT_V7(number)                                                                            \
 	static int init_v##number(void **context, uint64_t hash, int *mask, const char *name,      \
@@ -490,6 +491,10 @@ static int stop(void *handle)
 		return init(context, mask, hash, rank, number);                                    \
 	}
 
+INIT_V3(1)
+TABLE(1, init_v3, start_v3);
+INIT_V3(2)
+TABLE(2, init_v3, start_v3);
 INIT_V3(3)
 TABLE(3, init_v3, start_v3);
 
