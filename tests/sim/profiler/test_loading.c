@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How a plugin is found, loaded and initialised. */
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include "tests/sim/profiler/profiled_job.h"
@@ -90,12 +91,27 @@ static void a_prefix_of_static_plugin_is_the_program_itself(void)
 	CHECK_COUNT(*static_inits, RANKS);
 }
 
+static bool is_mapped(const char *path)
+{
+	void *found = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+
+	if (found)
+		(void)dlclose(found);
+	return found != NULL;
+}
+
 static void the_last_communicator_unloads_and_the_next_loads_again(void)
 {
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/libnccl-profiler-sim5.so", library_folder);
 	use("2.28", "sim5", ALL_EVENTS);
 	open_ranks();
 	all_reduce(1);
-	close_ranks();
+	CHECK(ncclCommDestroy(comm[0]) == ncclSuccess);
+	CHECK(is_mapped(path));
+	CHECK(ncclCommDestroy(comm[1]) == ncclSuccess);
+	CHECK(!is_mapped(path));
 	open_ranks();
 	all_reduce(1);
 	close_ranks();
