@@ -106,9 +106,9 @@ static uint64_t this_thread(void)
 	if (syscall(SYS_gettid) == getpid())
 		return SIM_PLUGIN_MAIN;
 	(void)prctl(PR_GET_NAME, name);
-	if (strcmp(name, "NCCL Progress") == 0)
+	if (strncmp(name, "NCCL Progress", 13) == 0)
 		return SIM_PLUGIN_PROGRESS;
-	if (strcmp(name, "NCCL Profiler") == 0)
+	if (strncmp(name, "NCCL Profiler", 13) == 0)
 		return SIM_PLUGIN_PROFILER;
 	if (strcmp(name, "sim-device") == 0)
 		return SIM_PLUGIN_DEVICE;
@@ -188,15 +188,22 @@ static void keep(struct event *made, void **handle)
 /* What all versions describe alike, at the same offsets. */
 static void start_proxy(struct event *made, void *parent, const struct sim_proxy_op *op)
 {
-	made->parent = parent_of(parent, SIM_PROFILE_COLL, SIM_PROFILE_P2P);
 	made->is_send = op->is_send != 0;
-	EXPECT(op->pid == getpid());
 	EXPECT(op->steps > 0 && op->peer >= 0);
+	if (op->pid == getpid()) {
+		made->parent = parent_of(parent, SIM_PROFILE_COLL, SIM_PROFILE_P2P);
+		return;
+	}
+	/* Context and parent are pointers of that process. */
+	EXPECT(made->is_send);
+	made->comm = NULL;
+	ADD(foreign);
 }
 
 static void start_step(struct event *made, void *parent, int step)
 {
 	made->parent = parent_of(parent, SIM_PROFILE_PROXY_OP, SIM_PROFILE_PROXY_OP);
+	made->comm = made->parent ? made->parent->comm : NULL;
 	made->is_send = made->parent && made->parent->is_send;
 	EXPECT(step >= 0 && step < 8);
 	EXPECT(!made->parent || !made->parent->is_stopped);

@@ -85,6 +85,7 @@ static void check_version(const char *release, const char *plugin, int version)
 	set("SIM_NCCL_PROXY", "1");
 	open_ranks();
 	run_job();
+	CHECK(comes(&seen->states[SIM_STATE_CTRL_SLEEP], 1)); /* it has nothing left to do */
 	close_ranks(); /* the threads of the library have ended */
 	no_errors();
 	CHECK_COUNT(seen->version, version);

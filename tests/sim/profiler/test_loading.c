@@ -2,6 +2,7 @@
 /* How a plugin is found, loaded and initialised. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/sim/profiler/profiled_job.h"
 
@@ -25,6 +26,7 @@ static void a_newer_plugin_is_not_loaded(void)
 static void the_word_none_is_no_plugin(void)
 {
 	use("2.28", "NONE", ALL_EVENTS);
+	set("NCCL_NET_PLUGIN", "libnccl-profiler-sim5.so");
 	loads(false);
 }
 
@@ -54,8 +56,15 @@ static void a_path_is_loaded_as_it_is(void)
 
 static void a_file_name_is_not_completed(void)
 {
+	char completed[4096];
+
+	(void)snprintf(completed, sizeof(completed), "%s/libnccl-profiler-libsim5.so.so",
+		       library_folder);
+	(void)unlink(completed);
+	CHECK(symlink("libnccl-profiler-sim5.so", completed) == 0);
 	use("2.28", "libsim5.so", ALL_EVENTS);
 	loads(false);
+	CHECK(unlink(completed) == 0);
 }
 
 static void the_library_of_the_network_plugin_is_searched(void)

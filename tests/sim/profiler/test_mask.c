@@ -95,6 +95,21 @@ static void proxies_end_after_their_call_and_its_mask(void)
 	no_errors();
 }
 
+static void with_pxn_pointers_of_another_process_come(void)
+{
+	use("2.30", "sim", SIM_PROFILE_PROXY_OP | SIM_PROFILE_PROXY_STEP);
+	set("SIM_NCCL_PROXY", "1");
+	set("SIM_NCCL_PXN", "1");
+	open_ranks();
+	all_reduce(3);
+	close_ranks();
+	CHECK_COUNT(seen->foreign, 3 * RANKS * CHANNELS);
+	CHECK_COUNT(STARTED(PROXY_OP), 3 * 3 * RANKS * CHANNELS);
+	CHECK_COUNT(STOPPED(PROXY_OP), STARTED(PROXY_OP));
+	CHECK_COUNT(STOPPED(PROXY_STEP), STARTED(PROXY_STEP));
+	no_errors();
+}
+
 static void an_abort_leaves_events_unstopped(void)
 {
 	use("2.28", "sim", ALL_EVENTS);
@@ -116,6 +131,7 @@ const struct profiler_test mask_tests[] = {
 	TEST(a_mask_is_frozen_by_each_call),
 	TEST(a_mask_of_nothing_stops_the_last_call_again_and_again),
 	TEST(proxies_end_after_their_call_and_its_mask),
+	TEST(with_pxn_pointers_of_another_process_come),
 	TEST(an_abort_leaves_events_unstopped),
 	{NULL, NULL},
 };

@@ -42,6 +42,29 @@ static void so_it_has_with_a_thread_for_works(void)
 	check_late_rank("2.31");
 }
 
+static void check_end(const char *release)
+{
+	use(release, "sim", KERNELS);
+	open_ranks();
+	for (int r = 0; r < RANKS; r++) {
+		run_kernel(r, 200 * MS);
+		CHECK(ncclAllReduce(buffer[r], buffer[r], COUNT, ncclFloat32, ncclSum, comm[r],
+				    stream[r]) == ncclSuccess);
+	}
+	close_ranks();
+	CHECK_COUNT(STOPPED(KERNEL_CH), RANKS * CHANNELS);
+}
+
+static void a_communicator_ends_after_its_works(void)
+{
+	check_end("2.28");
+}
+
+static void so_it_does_with_a_thread_for_works(void)
+{
+	check_end("2.31");
+}
+
 static void a_clock_may_be_ahead_and_fine(void)
 {
 	use("2.28", "sim", KERNELS);
@@ -168,6 +191,8 @@ static void grouped_broadcasts_can_be_kept_apart(void)
 const struct profiler_test time_tests[] = {
 	TEST(a_late_rank_has_the_latest_start_and_the_shortest_time),
 	TEST(so_it_has_with_a_thread_for_works),
+	TEST(a_communicator_ends_after_its_works),
+	TEST(so_it_does_with_a_thread_for_works),
 	TEST(a_clock_may_be_ahead_and_fine),
 	TEST(until_2_30_windows_have_the_times_of_their_calls),
 	TEST(from_2_31_windows_have_times_of_other_calls),

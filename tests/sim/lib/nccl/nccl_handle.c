@@ -33,7 +33,7 @@ struct ncclComm *sim_handle_new(struct sim_comm *comm, const char *name)
 	uint32_t node[] = {0, 1, comm->rank, comm->ranks};
 	struct sim_profiler_comm_info info = {.hash = comm->hash,
 					      .name = name,
-					      .nodes = 1,
+					      .device = comm->device,
 					      .ranks = (int)comm->ranks,
 					      .rank = (int)comm->rank};
 

@@ -20,12 +20,6 @@ static bool is_p2p(const struct sim_task *task)
 	return task->kind == SIM_CALL_SEND || task->kind == SIM_CALL_RECV;
 }
 
-/* From 2.31 on the host counts the works that it observes, before that all of them. */
-static bool host_counts(const struct sim_work *work)
-{
-	return work->is_counted && (work->is_observed || sim_nccl_minor() < 31);
-}
-
 const char *sim_function_name(enum sim_call_kind kind)
 {
 	static const char *const names[SIM_FUNCTIONS] = {
@@ -129,7 +123,8 @@ static bool is_observed(const struct sim_plan *plan)
 
 /*
  * Until 2.30 works are counted as they are scheduled. Those in a graph are counted by each replay if they
- * are observed, and once if they are not. [SaveProxyProfiler() and its else-branch, src/proxy.cc]
+ * are observed, and once if they are not. [SaveProxyProfiler() and its else-branch, src/proxy.cc] From 2.31
+ * on those that are observed are counted as they are posted, and no others. [ncclProfilerPostPlanWork()]
  */
 static void count_scheduled(struct sim_plan *plan)
 {
@@ -137,7 +132,7 @@ static void count_scheduled(struct sim_plan *plan)
 	for (size_t i = 0; i < plan->works; i++) {
 		struct sim_work *work = &plan->work[i];
 
-		if (sim_nccl_minor() < 31 && host_counts(work) &&
+		if (sim_nccl_minor() < 31 && work->is_counted &&
 		    !(plan->is_persistent && work->is_observed))
 			count_work(plan, work);
 	}
@@ -311,7 +306,7 @@ static void post_kernels(struct sim_plan *plan)
 	for (size_t i = 0; i < plan->works; i++) {
 		struct sim_work *work = &plan->work[i];
 
-		if (host_counts(work) && work->is_observed &&
+		if (work->is_counted && work->is_observed &&
 		    (sim_nccl_minor() >= 31 || plan->is_persistent))
 			count_work(plan, work);
 	}
@@ -332,10 +327,15 @@ static void post_proxy(struct sim_plan *plan, struct sim_flight *flight,
 {
 	const struct sim_work *work = &plan->work[task->work];
 	size_t bytes = task->count * sim_type_bytes(task->type) / work->channels;
-	struct sim_proxy *proxy = sim_proxy_new(flight, task, channel, peer, is_send, bytes);
+	int count = plan->comm->has_pxn && is_send ? 2 : 1;
 
-	if (proxy)
-		sim_poller_add_proxy(&plan->comm->progress, proxy);
+	for (int i = 0; i < count; i++) {
+		struct sim_proxy *proxy =
+			sim_proxy_new(flight, task, channel, peer, is_send, i > 0, bytes);
+
+		if (proxy)
+			sim_poller_add_proxy(&plan->comm->progress, proxy);
+	}
 }
 
 static void post_proxies(struct sim_plan *plan, struct sim_flight *flight)

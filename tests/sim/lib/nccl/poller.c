@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/lib/nccl/poller.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -232,11 +233,14 @@ static void *serve(void *data)
 
 void sim_poller_start(struct sim_poller *poller)
 {
+	char name[16];
+
 	if (poller->runs)
 		return;
+	(void)snprintf(name, sizeof(name), "%s%2d", poller->name, poller->comm->info.device);
 	poller->runs = pthread_create(&poller->thread, NULL, serve, poller) == 0;
 	if (poller->runs)
-		(void)pthread_setname_np(poller->thread, poller->name);
+		(void)pthread_setname_np(poller->thread, name);
 }
 
 void sim_poller_stop(struct sim_poller *poller, bool drains)

@@ -27,7 +27,7 @@ struct sim_kernel_op {
 
 struct sim_poller {
 	struct sim_profiled *comm; /* whose this is part of */
-	const char *name;
+	const char *name; /* of the thread, before the number of the device */
 	pthread_t thread;
 	pthread_cond_t changed;
 	bool runs, stops, drains;

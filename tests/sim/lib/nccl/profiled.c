@@ -117,7 +117,11 @@ struct sim_profiled *sim_profiled_new(const struct sim_profiler_comm_info *info)
 	if (comm->channels == 0 || comm->channels > SIM_CHANNELS)
 		comm->channels = SIM_CHANNELS;
 	comm->has_proxy = number_of("SIM_NCCL_PROXY", 0) != 0 && info->ranks > 1;
+	comm->has_pxn = number_of("SIM_NCCL_PXN", 0) != 0;
+	/* As if each rank were on a node of its own. */
+	comm->info.nodes = comm->has_proxy ? info->ranks : 1;
 	(void)pthread_mutex_init(&comm->mutex, NULL);
+	/* The second has no name of its own in the real library. */
 	sim_poller_init(&comm->progress, comm, "NCCL Progress");
 	sim_poller_init(&comm->profiler, comm, "NCCL Profiler");
 	if (!sim_profiler_init(&comm->info, &comm->context)) {

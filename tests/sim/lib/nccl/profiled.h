@@ -42,7 +42,7 @@ struct sim_profiled {
 	char *name; /* of info */
 	void *context;
 	unsigned int channels; /* of a collective */
-	bool has_proxy;
+	bool has_proxy, has_pxn;
 	unsigned int captured; /* atomic: plans in graphs */
 	uint64_t seq[SIM_FUNCTIONS]; /* atomic */
 	uint64_t device[SIM_CHANNELS]; /* works of the GPU; under the device's lock */

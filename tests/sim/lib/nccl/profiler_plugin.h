@@ -13,6 +13,7 @@
 struct sim_profiler_comm_info {
 	uint64_t hash;
 	const char *name; /* NULL: none was given */
+	int device;
 	int nodes, ranks, rank;
 };
 

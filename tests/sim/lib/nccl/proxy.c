@@ -8,13 +8,15 @@
 
 enum {
 	STEP_BYTES = 512 << 10,
+	FOREIGN_POINTER = 0x1000,
 	CONSUME_NS = 1000, /* the GPU takes what has arrived */
 	STEP_EVENTS = SIM_PROFILE_PROXY_STEP | SIM_PROFILE_NET_PLUGIN,
 	OP_EVENTS = SIM_PROFILE_PROXY_OP | STEP_EVENTS,
 };
 
 struct sim_proxy *sim_proxy_new(struct sim_flight *flight, const struct sim_task *task,
-				unsigned int channel, int peer, bool is_send, size_t bytes)
+				unsigned int channel, int peer, bool is_send, bool is_foreign,
+				size_t bytes)
 {
 	struct sim_proxy *proxy = calloc(1, sizeof(*proxy));
 
@@ -26,6 +28,7 @@ struct sim_proxy *sim_proxy_new(struct sim_flight *flight, const struct sim_task
 	proxy->peer = peer;
 	proxy->channel = channel;
 	proxy->is_send = is_send;
+	proxy->is_foreign = is_foreign;
 	proxy->steps = (int)(bytes / STEP_BYTES) + 1;
 	if (proxy->steps > SIM_PROXY_STEPS)
 		proxy->steps = SIM_PROXY_STEPS;
@@ -41,21 +44,29 @@ void sim_proxy_free(struct sim_proxy *proxy)
 
 /* ---- calls of the plugin ---- */
 
+/* Pointers of another process lead nowhere in this one. */
+static void *pointer_of(const struct sim_proxy *proxy, void *own)
+{
+	return proxy->is_foreign ? (void *)(uintptr_t)FOREIGN_POINTER : own;
+}
+
 static void start_op(struct sim_proxy *proxy)
 {
 	struct sim_profiled *comm = proxy->flight->comm;
-	struct sim_descr_v7 descr = {
-		.type = SIM_PROFILE_PROXY_OP, .parent = proxy->parent, .rank = comm->info.rank};
+	struct sim_descr_v7 descr = {.type = SIM_PROFILE_PROXY_OP,
+				     .parent = pointer_of(proxy, proxy->parent),
+				     .rank = comm->info.rank};
 	union sim_state_args args = {0};
 
-	descr.proxy_op = (struct sim_proxy_op){.pid = getpid(),
+	descr.proxy_op = (struct sim_proxy_op){.pid = proxy->is_foreign ? getppid() : getpid(),
 					       .channel = (uint8_t)proxy->channel,
 					       .peer = proxy->peer,
 					       .steps = proxy->steps,
 					       .chunk_bytes = (int)proxy->bytes,
 					       .is_send = proxy->is_send};
 	if (proxy->mask & OP_EVENTS)
-		sim_profiler_start(comm->context, &proxy->event, &descr, &comm->info);
+		sim_profiler_start(pointer_of(proxy, comm->context), &proxy->event, &descr,
+				   &comm->info);
 	sim_profiler_record(proxy->event, SIM_STATE_OP_IN_PROGRESS, &args);
 }
 
@@ -78,7 +89,8 @@ static void start_step(struct sim_proxy *proxy, int step)
 
 	descr.step = step;
 	if (proxy->mask & STEP_EVENTS)
-		sim_profiler_start(comm->context, &proxy->step[step], &descr, &comm->info);
+		sim_profiler_start(pointer_of(proxy, comm->context), &proxy->step[step], &descr,
+				   &comm->info);
 	record_step(proxy, step, proxy->is_send ? SIM_STATE_SEND_GPU_WAIT : SIM_STATE_RECV_WAIT);
 	sim_profiler_record_op(proxy->event,
 			       proxy->is_send ? SIM_STATE_SEND_POSTED : SIM_STATE_RECV_POSTED, 0,

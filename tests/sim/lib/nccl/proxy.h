@@ -30,6 +30,7 @@ struct sim_proxy {
 	int peer;
 	unsigned int channel;
 	bool is_send, is_started;
+	bool is_foreign; /* of another process, whose pointers come along */
 	int steps;
 	size_t bytes; /* of a step */
 	void *event;
@@ -37,9 +38,13 @@ struct sim_proxy {
 	enum sim_step_stage stage[SIM_PROXY_STEPS];
 };
 
-/* NULL: no memory. */
+/*
+ * NULL: no memory. With PXN a process also sends for the ranks of others on its node: `is_foreign`, and the
+ * plugin gets the context and the parent of that process.
+ */
 struct sim_proxy *sim_proxy_new(struct sim_flight *flight, const struct sim_task *task,
-				unsigned int channel, int peer, bool is_send, size_t bytes);
+				unsigned int channel, int peer, bool is_send, bool is_foreign,
+				size_t bytes);
 void sim_proxy_free(struct sim_proxy *proxy);
 
 /*
