@@ -11,9 +11,10 @@ enum {
 	NT_GPU_CARDS = 32, /* of a node; further ones are not read */
 	NT_GPU_CARD_ID = 48, /* bytes of a UUID with its NUL */
 	NT_GPU_CARD_PIDS = 32, /* processes of a card; further ones are not known */
+	NT_GPU_CARD_WHOLE = 1000000, /* of a share */
 };
 
-/* From NT_GPU_CARD_POWER_CAPPED on they count since the driver was loaded; XIDs since the worker began. */
+/* From NT_GPU_CARD_POWER_CAPPED to NT_GPU_CARD_XIDS they count since the driver was loaded; XIDs since the worker began. */
 enum nt_gpu_card_value {
 	NT_GPU_CARD_CLOCK, /* MHz, of the processors */
 	NT_GPU_CARD_CLOCK_MOST, /* MHz, the highest possible one */
@@ -35,6 +36,15 @@ enum nt_gpu_card_value {
 	NT_GPU_CARD_NVLINK_ERRORS,
 	NT_GPU_CARD_XIDS, /* errors that the driver reported while the worker ran */
 	NT_GPU_CARD_LAST_XID, /* number of the last one */
+	/* Means of the time since the last reading, from here on. Shares are in millionths. */
+	NT_GPU_CARD_SM_ACTIVE, /* of the multiprocessors' time: they had a warp */
+	NT_GPU_CARD_SM_OCCUPANCY, /* of the warps that they can hold */
+	NT_GPU_CARD_TENSOR_ACTIVE, /* of their time: tensor cores computed */
+	NT_GPU_CARD_DRAM_ACTIVE, /* of the memory's possible bandwidth */
+	NT_GPU_CARD_PCIE_SENT, /* bytes a second */
+	NT_GPU_CARD_PCIE_RECEIVED,
+	NT_GPU_CARD_NVLINK_SENT,
+	NT_GPU_CARD_NVLINK_RECEIVED,
 	NT_GPU_CARD_END,
 };
 

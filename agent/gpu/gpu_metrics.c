@@ -5,7 +5,10 @@
 enum of_cards {
 	SUM,
 	LARGEST,
+	MEAN,
 };
+
+#define SHARE (1.0 / NT_GPU_CARD_WHOLE)
 
 static const struct {
 	const char *name;
@@ -24,6 +27,14 @@ static const struct {
 	{"gpu_pcie_replays", NT_GPU_CARD_PCIE_REPLAYS, SUM, 1.0},
 	{"gpu_nvlink_errors", NT_GPU_CARD_NVLINK_ERRORS, SUM, 1.0},
 	{"gpu_xids", NT_GPU_CARD_XIDS, SUM, 1.0},
+	{"gpu_sm_active", NT_GPU_CARD_SM_ACTIVE, MEAN, SHARE},
+	{"gpu_sm_occupancy", NT_GPU_CARD_SM_OCCUPANCY, MEAN, SHARE},
+	{"gpu_tensor_active", NT_GPU_CARD_TENSOR_ACTIVE, MEAN, SHARE},
+	{"gpu_memory_bandwidth_used", NT_GPU_CARD_DRAM_ACTIVE, MEAN, SHARE},
+	{"gpu_pcie_sent_bytes_per_second", NT_GPU_CARD_PCIE_SENT, SUM, 1.0},
+	{"gpu_pcie_received_bytes_per_second", NT_GPU_CARD_PCIE_RECEIVED, SUM, 1.0},
+	{"gpu_nvlink_sent_bytes_per_second", NT_GPU_CARD_NVLINK_SENT, SUM, 1.0},
+	{"gpu_nvlink_received_bytes_per_second", NT_GPU_CARD_NVLINK_RECEIVED, SUM, 1.0},
 };
 
 enum {
@@ -37,7 +48,7 @@ _Static_assert(TABLE + OTHERS <= NT_GPU_METRICS, "room for all");
 
 static bool gather(const struct nt_gpu_cards *cards, size_t row, double *ret_value)
 {
-	bool any = false;
+	uint32_t known = 0;
 
 	*ret_value = 0.0;
 	for (uint32_t i = 0; i < cards->count; i++) {
@@ -47,13 +58,15 @@ static bool gather(const struct nt_gpu_cards *cards, size_t row, double *ret_val
 		if (!nt_gpu_card_get(&cards->card[i], table[row].value, &value))
 			continue;
 		scaled = (double)value * table[row].unit;
-		if (table[row].of == SUM)
+		if (table[row].of != LARGEST)
 			*ret_value += scaled;
-		else if (!any || scaled > *ret_value)
+		else if (!known || scaled > *ret_value)
 			*ret_value = scaled;
-		any = true;
+		known++;
 	}
-	return any;
+	if (known && table[row].of == MEAN)
+		*ret_value /= known;
+	return known > 0;
 }
 
 /* The lowest clock of a card that works, as a part of its possible one; and cards held down. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The GPUs of a node as a few metrics of the node: sums, and the worst card. */
+/* The GPUs of a node as a few metrics of the node: sums, means, and the worst card. */
 #ifndef NT_AGENT_GPU_GPU_METRICS_H
 #define NT_AGENT_GPU_GPU_METRICS_H
 
@@ -7,7 +7,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_GPU_METRICS = 17,
+	NT_GPU_METRICS = 25,
 };
 
 /*

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/gpu/gpm.h"
 #include "agent/gpu/nvml_abi.h"
+#include "agent/gpu/nvml_symbol.h"
 
 enum {
 	XIDS_A_READ = 64, /* more are taken by the next one */
@@ -88,6 +90,7 @@ struct nt_nvml {
 	void *library;
 	bool initialised;
 	struct functions fn;
+	struct nt_gpm gpm;
 	nt_nvml_event_set events; /* NULL: there are none */
 	nt_nvml_device device[NT_GPU_CARDS];
 	char id[NT_GPU_CARDS][NT_GPU_CARD_ID];
@@ -105,15 +108,14 @@ static void say(char error[NT_NVML_ERROR], const char *what, const char *why)
 static int find_functions(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		void *symbol = dlsym(nvml->library, table[i].name);
-
-		if (!symbol && table[i].needed) {
+		if (!nt_nvml_symbol(nvml->library, table[i].name,
+				    (char *)&nvml->fn + table[i].at) &&
+		    table[i].needed) {
 			say(error, table[i].name, "the library has no such function");
 			return -EPROTO;
 		}
-		/* Not a cast: ISO C has none from an object's to a function's address. */
-		memcpy((char *)&nvml->fn + table[i].at, &symbol, sizeof(symbol));
 	}
+	nt_gpm_open(&nvml->gpm, nvml->library);
 	return 0;
 }
 
@@ -158,6 +160,7 @@ static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 		if (nvml->fn.by_index(i, &device) != NT_NVML_SUCCESS)
 			continue;
 		nvml->device[nvml->count] = device;
+		nt_gpm_add(&nvml->gpm, nvml->count, device);
 		if (nvml->fn.uuid(device, nvml->id[nvml->count], NT_GPU_CARD_ID) != NT_NVML_SUCCESS)
 			(void)snprintf(nvml->id[nvml->count], NT_GPU_CARD_ID, "GPU %u", i);
 		nvml->id[nvml->count++][NT_GPU_CARD_ID - 1] = '\0';
@@ -199,6 +202,7 @@ void nt_nvml_close(struct nt_nvml *nvml)
 		return;
 	if (nvml->events)
 		(void)nvml->fn.free_events(nvml->events);
+	nt_gpm_close(&nvml->gpm);
 	if (nvml->initialised)
 		(void)nvml->fn.shutdown();
 	if (nvml->library)
@@ -367,5 +371,6 @@ void nt_nvml_read(struct nt_nvml *nvml, struct nt_gpu_cards *ret_cards)
 		read_gauges(&nvml->fn, nvml->device[i], card);
 		read_counters(&nvml->fn, nvml->device[i], card);
 		read_processes(&nvml->fn, nvml->device[i], card);
+		nt_gpm_read(&nvml->gpm, i, nvml->device[i], card);
 	}
 }

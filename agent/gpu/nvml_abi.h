@@ -8,6 +8,7 @@
 
 typedef struct nvmlDevice_st *nt_nvml_device;
 typedef struct nvmlEventSet_st *nt_nvml_event_set;
+typedef struct nvmlGpmSample_st *nt_nvml_gpm_sample;
 
 enum {
 	NT_NVML_SUCCESS = 0,
@@ -28,6 +29,16 @@ enum {
 	NT_NVML_EVENT_XID = 8,
 	NT_NVML_LINKS = 36, /* of a card at most; releases before 13 have 18 */
 	NT_NVML_LINK_COUNTERS = 4, /* replays, recoveries, errors of flits and of data */
+	NT_NVML_GPM_VERSION = 1, /* of both structs of GPM */
+	NT_NVML_GPM_SM_ACTIVE = 2,
+	NT_NVML_GPM_SM_OCCUPANCY = 3,
+	NT_NVML_GPM_TENSOR = 5,
+	NT_NVML_GPM_DRAM = 10,
+	NT_NVML_GPM_PCIE_SENT = 20,
+	NT_NVML_GPM_PCIE_RECEIVED = 21,
+	NT_NVML_GPM_NVLINK_RECEIVED = 60,
+	NT_NVML_GPM_NVLINK_SENT = 61,
+	NT_NVML_GPM_METRICS = 512, /* room: releases have 98 to 477, and the version stays */
 };
 
 struct nt_nvml_temperature {
@@ -51,6 +62,23 @@ struct nt_nvml_event {
 	nt_nvml_device device;
 	unsigned long long type, data; /* data: of an XID, its number */
 	unsigned int gpu_instance, compute_instance;
+};
+
+struct nt_nvml_gpm_support {
+	unsigned int version, is_supported;
+};
+
+struct nt_nvml_gpm_metric {
+	unsigned int id;
+	int result; /* of this metric: the value holds if it is 0 */
+	double value;
+	char *name[3]; /* short, long, unit: of the library */
+};
+
+struct nt_nvml_gpm_request {
+	unsigned int version, metrics;
+	nt_nvml_gpm_sample earlier, later;
+	struct nt_nvml_gpm_metric metric[NT_NVML_GPM_METRICS];
 };
 
 struct nt_nvml_process {

@@ -57,6 +57,30 @@ SIZE(nt_nvml_event, nvmlEventData_t);
 PLACE(nt_nvml_process, pid, nvmlProcessInfo_t, pid);
 SIZE(nt_nvml_process, nvmlProcessInfo_t);
 
+SAME(NT_NVML_GPM_VERSION, NVML_GPM_METRICS_GET_VERSION);
+SAME(NT_NVML_GPM_VERSION, NVML_GPM_SUPPORT_VERSION);
+SAME(NT_NVML_GPM_SM_ACTIVE, NVML_GPM_METRIC_SM_UTIL);
+SAME(NT_NVML_GPM_SM_OCCUPANCY, NVML_GPM_METRIC_SM_OCCUPANCY);
+SAME(NT_NVML_GPM_TENSOR, NVML_GPM_METRIC_ANY_TENSOR_UTIL);
+SAME(NT_NVML_GPM_DRAM, NVML_GPM_METRIC_DRAM_BW_UTIL);
+SAME(NT_NVML_GPM_PCIE_SENT, NVML_GPM_METRIC_PCIE_TX_PER_SEC);
+SAME(NT_NVML_GPM_PCIE_RECEIVED, NVML_GPM_METRIC_PCIE_RX_PER_SEC);
+SAME(NT_NVML_GPM_NVLINK_RECEIVED, NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC);
+SAME(NT_NVML_GPM_NVLINK_SENT, NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC);
+_Static_assert((int)NT_NVML_GPM_METRICS >= (int)NVML_GPM_METRIC_MAX, "room for all metrics");
+PLACE(nt_nvml_gpm_support, version, nvmlGpmSupport_t, version);
+PLACE(nt_nvml_gpm_support, is_supported, nvmlGpmSupport_t, isSupportedDevice);
+SIZE(nt_nvml_gpm_support, nvmlGpmSupport_t);
+PLACE(nt_nvml_gpm_metric, id, nvmlGpmMetric_t, metricId);
+PLACE(nt_nvml_gpm_metric, result, nvmlGpmMetric_t, nvmlReturn);
+PLACE(nt_nvml_gpm_metric, value, nvmlGpmMetric_t, value);
+SIZE(nt_nvml_gpm_metric, nvmlGpmMetric_t);
+PLACE(nt_nvml_gpm_request, version, nvmlGpmMetricsGet_t, version);
+PLACE(nt_nvml_gpm_request, metrics, nvmlGpmMetricsGet_t, numMetrics);
+PLACE(nt_nvml_gpm_request, earlier, nvmlGpmMetricsGet_t, sample1);
+PLACE(nt_nvml_gpm_request, later, nvmlGpmMetricsGet_t, sample2);
+PLACE(nt_nvml_gpm_request, metric[0], nvmlGpmMetricsGet_t, metrics[0]);
+
 /* An enumeration is passed as an int: each function is assigned to a pointer with NVML's own types. */
 #define HAS(name, ...)                                                                             \
 	static __attribute__((unused)) nvmlReturn_t (*const has_##name)(__VA_ARGS__) = name
@@ -90,5 +114,11 @@ HAS(nvmlEventSetCreate, nt_nvml_event_set *);
 HAS(nvmlDeviceRegisterEvents, nt_nvml_device, unsigned long long, nt_nvml_event_set);
 HAS(nvmlEventSetWait_v2, nt_nvml_event_set, nvmlEventData_t *, unsigned int);
 HAS(nvmlEventSetFree, nt_nvml_event_set);
+HAS(nvmlGpmQueryDeviceSupport, nt_nvml_device, nvmlGpmSupport_t *);
+HAS(nvmlGpmSampleAlloc, nt_nvml_gpm_sample *);
+HAS(nvmlGpmSampleFree, nt_nvml_gpm_sample);
+HAS(nvmlGpmSampleGet, nt_nvml_device, nt_nvml_gpm_sample);
+HAS(nvmlGpmMigSampleGet, nt_nvml_device, unsigned int, nt_nvml_gpm_sample);
+HAS(nvmlGpmMetricsGet, nvmlGpmMetricsGet_t *);
 _Static_assert(sizeof(nvmlReturn_t) == sizeof(int) && sizeof(nvmlClockType_t) == sizeof(int),
 	       "enumerations are ints");

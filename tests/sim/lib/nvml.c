@@ -10,9 +10,14 @@
  *                          not supported.
  *   NUMBER pid PID         a process that computes on it; any number of lines
  *   xid NUMBER XID         an event of that GPU, reported once
+ *   NUMBER gpm 1           it has GPM, if the library is opened afterwards
+ *   NUMBER gpm-METRIC VALUE  a metric of GPM by its number in nvml.h: thousandths of a percent, or of
+ *                          a MiB a second
+ *   NUMBER gpm-nan-METRIC 0  that metric is not a number
  */
 #include "tests/sim/lib/nvml.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,6 +35,8 @@ enum {
 	WORD = 32,
 	LINE = 128,
 	EVENT_XID = 8,
+	INVALID_ARGUMENT = 2,
+	GPM_METRICS = 64,
 };
 
 static struct nvmlDevice_st cards[CARDS];
@@ -243,6 +250,65 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 		if (*count < cap)
 			process[*count] = (struct nvml_process){.pid = (unsigned int)pid};
 	return *count <= cap ? SUCCESS : INSUFFICIENT_SIZE;
+}
+
+int nvmlGpmQueryDeviceSupport(struct nvmlDevice_st *device, struct nvml_gpm_support *support)
+{
+	if (support->version != 1)
+		return INVALID_ARGUMENT;
+	support->is_supported = 0;
+	(void)get_int(device, "gpm", &support->is_supported);
+	return SUCCESS;
+}
+
+int nvmlGpmSampleAlloc(struct nvmlGpmSample_st **sample)
+{
+	*sample = calloc(1, sizeof(**sample));
+	return *sample ? SUCCESS : INSUFFICIENT_SIZE;
+}
+
+int nvmlGpmSampleFree(struct nvmlGpmSample_st *sample)
+{
+	free(sample);
+	return SUCCESS;
+}
+
+/* Holds the values of the time until now. */
+int nvmlGpmSampleGet(struct nvmlDevice_st *device, struct nvmlGpmSample_st *sample)
+{
+	unsigned long long value;
+	char name[WORD];
+
+	if (get(device, "gpm", &value) != SUCCESS)
+		return NOT_SUPPORTED;
+	sample->device = device;
+	for (unsigned int i = 0; i < GPM_METRICS; i++) {
+		(void)snprintf(name, sizeof(name), "gpm-%u", i);
+		sample->value[i] = -1.0;
+		if (get(device, name, &value) == SUCCESS) {
+			sample->value[i] = (double)value / 1000.0;
+			continue;
+		}
+		(void)snprintf(name, sizeof(name), "gpm-nan-%u", i);
+		if (get(device, name, &value) == SUCCESS)
+			sample->value[i] = NAN;
+	}
+	return SUCCESS;
+}
+
+int nvmlGpmMetricsGet(struct nvml_gpm_request *request)
+{
+	if (request->version != 1 || !request->earlier->device ||
+	    request->earlier->device != request->later->device)
+		return INVALID_ARGUMENT;
+	for (unsigned int i = 0; i < request->metrics; i++) {
+		const unsigned int id = request->metric[i].id;
+		const double value = id < GPM_METRICS ? request->later->value[id] : -1.0;
+
+		request->metric[i].result = value < 0.0 ? NOT_SUPPORTED : SUCCESS;
+		request->metric[i].value = value;
+	}
+	return SUCCESS;
 }
 
 int nvmlEventSetCreate(void **set)

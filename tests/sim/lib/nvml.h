@@ -27,6 +27,28 @@ struct nvml_process {
 	unsigned int gpu_instance, compute_instance;
 };
 
+struct nvmlGpmSample_st {
+	struct nvmlDevice_st *device; /* NULL: not filled */
+	double value[64]; /* by the number of the metric; below 0: not supported */
+};
+
+/* nvmlGpmSupport_t */
+struct nvml_gpm_support {
+	unsigned int version, is_supported;
+};
+
+/* nvmlGpmMetricsGet_t of 12.9 */
+struct nvml_gpm_request {
+	unsigned int version, metrics;
+	struct nvmlGpmSample_st *earlier, *later;
+	struct {
+		unsigned int id;
+		int result;
+		double value;
+		char *name[3];
+	} metric[210];
+};
+
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 const char *nvmlErrorString(int result);
@@ -54,6 +76,11 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 				    unsigned long long *errors);
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
 					    struct nvml_process *process);
+int nvmlGpmQueryDeviceSupport(struct nvmlDevice_st *device, struct nvml_gpm_support *support);
+int nvmlGpmSampleAlloc(struct nvmlGpmSample_st **sample);
+int nvmlGpmSampleFree(struct nvmlGpmSample_st *sample);
+int nvmlGpmSampleGet(struct nvmlDevice_st *device, struct nvmlGpmSample_st *sample);
+int nvmlGpmMetricsGet(struct nvml_gpm_request *request);
 int nvmlEventSetCreate(void **set);
 int nvmlDeviceRegisterEvents(struct nvmlDevice_st *device, unsigned long long types, void *set);
 int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms);

@@ -163,6 +163,59 @@ static void processes_are_those_of_their_card(void **state)
 	}
 }
 
+/* Two samples make a value: the first reading has none. */
+static void what_computes_is_known_from_the_second_reading_on(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_gpu_cards cards;
+	uint64_t value;
+
+	(void)state;
+	tell("0 gpm 1\n0 gpm-2 87500\n0 gpm-3 25000\n0 gpm-5 41250\n0 gpm-10 60000\n"
+	     "0 gpm-20 1000\n0 gpm-21 2000\n0 gpm-60 3000\n0 gpm-61 4000\n"
+	     "1 temperature 40\n1 gpm-2 50000\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, &value));
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, 875000);
+	assert_value(&cards.card[0], NT_GPU_CARD_SM_OCCUPANCY, 250000);
+	assert_value(&cards.card[0], NT_GPU_CARD_TENSOR_ACTIVE, 412500);
+	assert_value(&cards.card[0], NT_GPU_CARD_DRAM_ACTIVE, 600000);
+	assert_value(&cards.card[0], NT_GPU_CARD_PCIE_SENT, 1 << 20);
+	assert_value(&cards.card[0], NT_GPU_CARD_PCIE_RECEIVED, 2 << 20);
+	assert_value(&cards.card[0], NT_GPU_CARD_NVLINK_RECEIVED, 3 << 20);
+	assert_value(&cards.card[0], NT_GPU_CARD_NVLINK_SENT, 4 << 20);
+	/* Ampere and older. */
+	assert_false(nt_gpu_card_get(&cards.card[1], NT_GPU_CARD_SM_ACTIVE, &value));
+	/* A sample that fails ends the pair. */
+	tell("0 temperature 40\n");
+	nt_nvml_read(nvml, &cards);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, &value));
+	tell("0 gpm 1\n0 gpm-2 100000\n");
+	nt_nvml_read(nvml, &cards);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, &value));
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, NT_GPU_CARD_WHOLE);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_TENSOR_ACTIVE, &value));
+}
+
+static void impossible_values_of_gpm_are_no_values(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_gpu_cards cards;
+	uint64_t value;
+
+	(void)state;
+	tell("0 gpm 1\n0 gpm-2 100001\n0 gpm-nan-5 0\n0 gpm-20 18000000000000000000\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, NT_GPU_CARD_WHOLE);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_TENSOR_ACTIVE, &value));
+	assert_value(&cards.card[0], NT_GPU_CARD_PCIE_SENT, 1000000000000000);
+}
+
 static void a_card_that_fell_off_the_bus_is_lost(void **state)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
@@ -266,6 +319,16 @@ static void the_node_has_the_sums_and_the_worst_card(void **state)
 	assert_true(metric_of(metric, n, "gpu_thermal_seconds") == 1.5);
 	/* What no card has is no zero. */
 	assert_true(metric_of(metric, n, "gpu_power_capped_seconds") == -1.0);
+	assert_true(metric_of(metric, n, "gpu_sm_active") == -1.0);
+	for (uint32_t i = 0; i < 2; i++) {
+		cards.card[i].known |= UINT32_C(1) << NT_GPU_CARD_SM_ACTIVE |
+				       UINT32_C(1) << NT_GPU_CARD_NVLINK_SENT;
+		cards.card[i].value[NT_GPU_CARD_SM_ACTIVE] = 500000 * i;
+		cards.card[i].value[NT_GPU_CARD_NVLINK_SENT] = 1000;
+	}
+	n = nt_gpu_metrics(&cards, metric);
+	assert_true(metric_of(metric, n, "gpu_sm_active") == 0.25);
+	assert_true(metric_of(metric, n, "gpu_nvlink_sent_bytes_per_second") == 2000.0);
 }
 
 /* ---- by a worker ----------------------------------------------------------------------------- */
@@ -397,6 +460,8 @@ int main(void)
 		cmocka_unit_test(a_temperature_has_two_functions),
 		cmocka_unit_test(xids_are_counted_by_card),
 		cmocka_unit_test(processes_are_those_of_their_card),
+		cmocka_unit_test(what_computes_is_known_from_the_second_reading_on),
+		cmocka_unit_test(impossible_values_of_gpm_are_no_values),
 		cmocka_unit_test(a_card_that_fell_off_the_bus_is_lost),
 		cmocka_unit_test(cards_over_the_cap_are_counted),
 		cmocka_unit_test(what_keeps_it_from_opening_is_stated),

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/gpu/gpm.h"
+
+#include <math.h>
+
+#include "agent/gpu/nvml_symbol.h"
+
+#define PERCENT (NT_GPU_CARD_WHOLE / 100.0)
+#define MIB     1048576.0
+#define FASTEST 1e15 /* bytes a second: more is no rate */
+
+static const struct {
+	unsigned int id;
+	enum nt_gpu_card_value value;
+	double unit, most;
+} table[] = {
+	{NT_NVML_GPM_SM_ACTIVE, NT_GPU_CARD_SM_ACTIVE, PERCENT, NT_GPU_CARD_WHOLE},
+	{NT_NVML_GPM_SM_OCCUPANCY, NT_GPU_CARD_SM_OCCUPANCY, PERCENT, NT_GPU_CARD_WHOLE},
+	{NT_NVML_GPM_TENSOR, NT_GPU_CARD_TENSOR_ACTIVE, PERCENT, NT_GPU_CARD_WHOLE},
+	{NT_NVML_GPM_DRAM, NT_GPU_CARD_DRAM_ACTIVE, PERCENT, NT_GPU_CARD_WHOLE},
+	{NT_NVML_GPM_PCIE_SENT, NT_GPU_CARD_PCIE_SENT, MIB, FASTEST},
+	{NT_NVML_GPM_PCIE_RECEIVED, NT_GPU_CARD_PCIE_RECEIVED, MIB, FASTEST},
+	{NT_NVML_GPM_NVLINK_SENT, NT_GPU_CARD_NVLINK_SENT, MIB, FASTEST},
+	{NT_NVML_GPM_NVLINK_RECEIVED, NT_GPU_CARD_NVLINK_RECEIVED, MIB, FASTEST},
+};
+
+enum {
+	TABLE = sizeof(table) / sizeof(table[0]),
+};
+
+_Static_assert((int)TABLE <= (int)NT_NVML_GPM_METRICS, "one request");
+
+void nt_gpm_open(struct nt_gpm *gpm, void *library)
+{
+	gpm->is_there = nt_nvml_symbol(library, "nvmlGpmQueryDeviceSupport", &gpm->support) &&
+			nt_nvml_symbol(library, "nvmlGpmSampleAlloc", &gpm->allocate) &&
+			nt_nvml_symbol(library, "nvmlGpmSampleFree", &gpm->release) &&
+			nt_nvml_symbol(library, "nvmlGpmSampleGet", &gpm->sample) &&
+			nt_nvml_symbol(library, "nvmlGpmMetricsGet", &gpm->metrics);
+}
+
+void nt_gpm_add(struct nt_gpm *gpm, uint32_t at, nt_nvml_device device)
+{
+	struct nt_nvml_gpm_support support = {.version = NT_NVML_GPM_VERSION};
+	struct nt_gpm_card *card = &gpm->card[at];
+
+	if (!gpm->is_there || gpm->support(device, &support) != NT_NVML_SUCCESS ||
+	    !support.is_supported || gpm->allocate(&card->earlier) != NT_NVML_SUCCESS)
+		return;
+	if (gpm->allocate(&card->later) == NT_NVML_SUCCESS)
+		return;
+	(void)gpm->release(card->earlier);
+	card->earlier = card->later = NULL;
+}
+
+static void set(const struct nt_nvml_gpm_metric *metric, size_t row, struct nt_gpu_card *card)
+{
+	const double value = metric->value * table[row].unit;
+
+	/* Rounding may exceed the whole a little; what is no number, or negative, is no value. */
+	if (metric->result != NT_NVML_SUCCESS || !isfinite(value) || value < 0.0)
+		return;
+	card->value[table[row].value] =
+		(uint64_t)(value < table[row].most ? value : table[row].most);
+	card->known |= UINT32_C(1) << table[row].value;
+}
+
+void nt_gpm_read(struct nt_gpm *gpm, uint32_t at, nt_nvml_device device, struct nt_gpu_card *card)
+{
+	static struct nt_nvml_gpm_request request; /* large; a worker has one thread */
+	struct nt_gpm_card *mine = &gpm->card[at];
+	const nt_nvml_gpm_sample earlier = mine->earlier;
+	const bool had_earlier = mine->has_earlier;
+
+	if (!mine->later)
+		return;
+	mine->has_earlier = gpm->sample(device, mine->later) == NT_NVML_SUCCESS;
+	if (!mine->has_earlier)
+		return;
+	mine->earlier = mine->later;
+	mine->later = earlier;
+	if (!had_earlier)
+		return;
+	request = (struct nt_nvml_gpm_request){.version = NT_NVML_GPM_VERSION,
+					       .metrics = TABLE,
+					       .earlier = earlier,
+					       .later = mine->earlier};
+	for (size_t i = 0; i < TABLE; i++)
+		request.metric[i].id = table[i].id;
+	if (gpm->metrics(&request) != NT_NVML_SUCCESS)
+		return;
+	for (size_t i = 0; i < TABLE; i++)
+		set(&request.metric[i], i, card);
+}
+
+void nt_gpm_close(struct nt_gpm *gpm)
+{
+	for (uint32_t i = 0; i < NT_GPU_CARDS; i++) {
+		if (!gpm->card[i].later)
+			continue;
+		(void)gpm->release(gpm->card[i].earlier);
+		(void)gpm->release(gpm->card[i].later);
+	}
+}
