@@ -6,7 +6,7 @@
 
 #include "common/system/clock.h"
 
-/* What held a GPU's clock down so long ago is stated as present. */
+/* What held a GPU's clock down so long ago, or computed then, is stated as present. */
 static const uint64_t HELD_NS = 3 * NT_SECOND;
 
 const char *nt_rank_session_text(const struct nt_rank_session *session,
@@ -192,6 +192,34 @@ static bool is_held(uint64_t *held_ns, uint64_t window_ns, uint64_t end_ns)
 	return *held_ns && end_ns - *held_ns <= HELD_NS;
 }
 
+static double share_of(uint64_t part_ns, uint64_t whole_ns)
+{
+	return part_ns < whole_ns ? (double)part_ns / (double)whole_ns : 1.0;
+}
+
+static struct nt_snapshot_gpu_activity
+take_activity(struct nt_rank_session *session, const struct nt_host_evidence *host, uint64_t end_ns)
+{
+	const uint64_t known_ns = host->gpu_activity_ns;
+	const double seconds = (double)known_ns / (double)NT_SECOND;
+
+	if (!known_ns && session->gpu.activity.known &&
+	    end_ns - session->gpu_activity_end_ns <= HELD_NS)
+		return session->gpu.activity;
+	if (!known_ns)
+		return (struct nt_snapshot_gpu_activity){0};
+	session->gpu_activity_end_ns = end_ns;
+	return (struct nt_snapshot_gpu_activity){
+		.known = true,
+		.sm = share_of(host->gpu_sm_ns, known_ns),
+		.occupancy = share_of(host->gpu_occupancy_ns, known_ns),
+		.tensor = share_of(host->gpu_tensor_ns, known_ns),
+		.dram = share_of(host->gpu_dram_ns, known_ns),
+		.nvlink = (double)host->gpu_nvlink_bytes / seconds,
+		.pcie = (double)host->gpu_pcie_bytes / seconds,
+	};
+}
+
 static void take_gpu(struct nt_rank_session *session, const struct nt_host_evidence *host,
 		     uint64_t end_ns)
 {
@@ -207,6 +235,7 @@ static void take_gpu(struct nt_rank_session *session, const struct nt_host_evide
 		.by_temperature = is_held(&held_ns[0], host->gpu_thermal_ns, end_ns),
 		.by_power = is_held(&held_ns[1], host->gpu_power_ns, end_ns),
 		.by_hardware = is_held(&held_ns[2], host->gpu_hardware_ns, end_ns),
+		.activity = take_activity(session, host, end_ns),
 	};
 }
 

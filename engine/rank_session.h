@@ -88,6 +88,7 @@ struct nt_rank_session {
 	struct nt_snapshot_gpu gpu; /* by its last windows */
 	/* Ends of the last windows in which temperature, a power cap, the hardware held it down. */
 	uint64_t gpu_held_ns[3];
+	uint64_t gpu_activity_end_ns; /* of the last window with what its GPUs computed */
 
 	/* Windows by end, oldest first. */
 	struct nt_waiting *waiting;

@@ -49,6 +49,11 @@ struct nt_snapshot_gpu {
 	uint32_t last_xid; /* 0: none */
 	/* What held the clock down in the last seconds. */
 	bool by_temperature, by_power, by_hardware;
+	/* What computed by the last reading of the last seconds: shares, and bytes a second. */
+	struct nt_snapshot_gpu_activity {
+		bool known;
+		double sm, occupancy, tensor, dram, nvlink, pcie;
+	} activity;
 };
 
 struct nt_snapshot_rank {

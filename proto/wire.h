@@ -140,6 +140,8 @@ struct nt_host_evidence {
 	uint64_t gpu_thermal_ns, gpu_power_ns, gpu_hardware_ns, gpu_uncorrected, gpu_xids;
 	uint32_t gpu_last_xid, gpu_clock_mhz, gpu_most_clock_mhz, gpu_celsius;
 	uint64_t gpu_memory_used, gpu_memory_total;
+	uint64_t gpu_activity_ns, gpu_sm_ns, gpu_occupancy_ns, gpu_tensor_ns, gpu_dram_ns;
+	uint64_t gpu_nvlink_bytes, gpu_pcie_bytes;
 	const char *state;
 };
 

@@ -265,6 +265,13 @@ static const struct nt_wire_field fields_nt_host_evidence[] = {
 	U32(HostEvidence, nt_host_evidence, gpu_celsius),
 	U64(HostEvidence, nt_host_evidence, gpu_memory_used),
 	U64(HostEvidence, nt_host_evidence, gpu_memory_total),
+	U64(HostEvidence, nt_host_evidence, gpu_activity_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_sm_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_occupancy_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_tensor_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_dram_ns),
+	U64(HostEvidence, nt_host_evidence, gpu_nvlink_bytes),
+	U64(HostEvidence, nt_host_evidence, gpu_pcie_bytes),
 };
 SHAPE(nt_host_evidence, host_evidence, NULL);
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* A second; a link has a thousandth of it. */
+static const uint64_t MOST_BYTES = UINT64_C(1000000000000000);
+
 static uint64_t value_of(const struct nt_gpu_card *card, enum nt_gpu_card_value at)
 {
 	uint64_t value = 0;
@@ -43,6 +46,39 @@ static uint64_t held(const struct nt_gpu_card *last, const struct nt_gpu_card *c
 	return larger(is_held ? gap_ns : 0, smaller(grown(last, card, counter), gap_ns));
 }
 
+/* The part of the time, of a share that the driver states as the mean of it. */
+static uint64_t part_of(const struct nt_gpu_card *card, enum nt_gpu_card_value share,
+			uint64_t gap_ns)
+{
+	return smaller(value_of(card, share), NT_GPU_CARD_WHOLE) * gap_ns / NT_GPU_CARD_WHOLE;
+}
+
+static uint64_t moved(const struct nt_gpu_card *card, enum nt_gpu_card_value sent,
+		      enum nt_gpu_card_value received, uint64_t gap_ns)
+{
+	const double rate = (double)smaller(value_of(card, sent), MOST_BYTES) +
+			    (double)smaller(value_of(card, received), MOST_BYTES);
+
+	return (uint64_t)(rate * ((double)gap_ns / (double)NT_SECOND));
+}
+
+static void add_activity(struct nt_gpu_total *total, const struct nt_gpu_card *card,
+			 uint64_t gap_ns)
+{
+	uint64_t ignored;
+
+	if (!nt_gpu_card_get(card, NT_GPU_CARD_SM_ACTIVE, &ignored))
+		return;
+	total->activity_ns += gap_ns;
+	total->sm_ns += part_of(card, NT_GPU_CARD_SM_ACTIVE, gap_ns);
+	total->occupancy_ns += part_of(card, NT_GPU_CARD_SM_OCCUPANCY, gap_ns);
+	total->tensor_ns += part_of(card, NT_GPU_CARD_TENSOR_ACTIVE, gap_ns);
+	total->dram_ns += part_of(card, NT_GPU_CARD_DRAM_ACTIVE, gap_ns);
+	total->nvlink_bytes +=
+		moved(card, NT_GPU_CARD_NVLINK_SENT, NT_GPU_CARD_NVLINK_RECEIVED, gap_ns);
+	total->pcie_bytes += moved(card, NT_GPU_CARD_PCIE_SENT, NT_GPU_CARD_PCIE_RECEIVED, gap_ns);
+}
+
 static void add(struct nt_gpu_total *total, const struct nt_gpu_card *last,
 		const struct nt_gpu_card *card, uint64_t gap_ns)
 {
@@ -61,6 +97,7 @@ static void add(struct nt_gpu_total *total, const struct nt_gpu_card *last,
 	/* A worker that was replaced has seen none yet. */
 	if (value_of(card, NT_GPU_CARD_LAST_XID))
 		total->last_xid = (uint32_t)value_of(card, NT_GPU_CARD_LAST_XID);
+	add_activity(total, card, gap_ns);
 	total->clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK);
 	total->most_clock_mhz = (uint32_t)value_of(card, NT_GPU_CARD_CLOCK_MOST);
 	total->celsius = (uint32_t)value_of(card, NT_GPU_CARD_TEMPERATURE);
@@ -137,6 +174,13 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 		ret_total->xids += total->xids;
 		if (total->last_xid)
 			ret_total->last_xid = total->last_xid;
+		ret_total->activity_ns += total->activity_ns;
+		ret_total->sm_ns += total->sm_ns;
+		ret_total->occupancy_ns += total->occupancy_ns;
+		ret_total->tensor_ns += total->tensor_ns;
+		ret_total->dram_ns += total->dram_ns;
+		ret_total->nvlink_bytes += total->nvlink_bytes;
+		ret_total->pcie_bytes += total->pcie_bytes;
 		/* The slowest one: all of its cards wait for it. */
 		if (!found || total->clock_mhz < ret_total->clock_mhz) {
 			ret_total->clock_mhz = total->clock_mhz;

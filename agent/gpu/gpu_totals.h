@@ -32,7 +32,7 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 
 /*
  * The totals of the cards on which the process computes, by the last reading: the longest times,
- * the slowest clock, and the sums of errors and memory. False: there is none.
+ * the slowest clock, and the sums of errors, memory and what computed. False: there is none.
  */
 bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 		       struct nt_gpu_total *ret_total);

@@ -10,6 +10,9 @@ struct nt_gpu_total {
 	uint64_t thermal_ns, power_ns, hardware_ns;
 	uint64_t uncorrected, xids; /* ECC errors; errors that the driver reported */
 	uint32_t last_xid; /* 0: none */
+	/* How long it is known what computed, and integrals over that time; see gpu_card.h. */
+	uint64_t activity_ns, sm_ns, occupancy_ns, tensor_ns, dram_ns;
+	uint64_t nvlink_bytes, pcie_bytes; /* in that time, both directions */
 	/* Now; 0: unknown. The memory is that of the card, by all processes. */
 	uint32_t clock_mhz, most_clock_mhz, celsius;
 	uint64_t memory_used, memory_total; /* bytes */

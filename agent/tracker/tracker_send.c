@@ -74,6 +74,13 @@ static void take_gpu(const struct nt_host_sample *before, const struct nt_host_s
 	host->gpu_hardware_ns = less(is->hardware_ns, was->hardware_ns);
 	host->gpu_uncorrected = less(is->uncorrected, was->uncorrected);
 	host->gpu_xids = less(is->xids, was->xids);
+	host->gpu_activity_ns = less(is->activity_ns, was->activity_ns);
+	host->gpu_sm_ns = less(is->sm_ns, was->sm_ns);
+	host->gpu_occupancy_ns = less(is->occupancy_ns, was->occupancy_ns);
+	host->gpu_tensor_ns = less(is->tensor_ns, was->tensor_ns);
+	host->gpu_dram_ns = less(is->dram_ns, was->dram_ns);
+	host->gpu_nvlink_bytes = less(is->nvlink_bytes, was->nvlink_bytes);
+	host->gpu_pcie_bytes = less(is->pcie_bytes, was->pcie_bytes);
 }
 
 static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_rank *rank)

@@ -24,12 +24,34 @@ static json_t *stated(uint64_t value)
 	return value ? json_integer((json_int_t)value) : json_null();
 }
 
+static int set_activity(json_t *object, const struct nt_snapshot_gpu_activity *activity)
+{
+	const struct {
+		const char *name;
+		double value;
+	} member[] = {
+		{"sm_active", activity->sm},
+		{"sm_occupancy", activity->occupancy},
+		{"tensor_active", activity->tensor},
+		{"memory_bandwidth_used", activity->dram},
+		{"nvlink_bytes_per_second", activity->nvlink},
+		{"pcie_bytes_per_second", activity->pcie},
+	};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(member) / sizeof(member[0]); i++)
+		failed |= json_object_set_new(object, member[i].name,
+					      activity->known ? nt_json_number(member[i].value)
+							      : json_null());
+	return failed;
+}
+
 json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu)
 {
 	nt_autojson json_t *object = NULL;
 	int failed = 0;
 
-	if (!gpu->clock_mhz && !gpu->celsius && !gpu->memory_total)
+	if (!gpu->clock_mhz && !gpu->celsius && !gpu->memory_total && !gpu->activity.known)
 		return json_null();
 	object = json_object();
 	failed |= json_object_set_new(object, "clock_mhz", stated(gpu->clock_mhz));
@@ -39,5 +61,6 @@ json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu)
 	failed |= json_object_set_new(object, "memory_total_bytes", stated(gpu->memory_total));
 	failed |= json_object_set_new(object, "held_down_by", held_down(gpu));
 	failed |= json_object_set_new(object, "last_xid", stated(gpu->last_xid));
+	failed |= set_activity(object, &gpu->activity);
 	return failed ? NULL : nt_take(object);
 }

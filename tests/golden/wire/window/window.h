@@ -313,7 +313,8 @@ static struct nt_message golden_window = {
 
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
-	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10;
+	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
+	golden_window_11;
 
 static inline void golden_fill_window(void)
 {
@@ -365,6 +366,15 @@ static inline void golden_fill_window(void)
 	golden_window_10.window.host.gpu_celsius = 2210;
 	golden_window_10.window.host.gpu_memory_used = 2211;
 	golden_window_10.window.host.gpu_memory_total = 2212;
+
+	golden_window_11 = golden_window_10;
+	golden_window_11.window.host.gpu_activity_ns = 2213;
+	golden_window_11.window.host.gpu_sm_ns = 2214;
+	golden_window_11.window.host.gpu_occupancy_ns = 2215;
+	golden_window_11.window.host.gpu_tensor_ns = 2216;
+	golden_window_11.window.host.gpu_dram_ns = 2217;
+	golden_window_11.window.host.gpu_nvlink_bytes = 2218;
+	golden_window_11.window.host.gpu_pcie_bytes = 2219;
 }
 
 #endif

@@ -116,6 +116,44 @@ static void a_long_time_between_readings_counts_nothing(void **state)
 	assert_int_equal(total_of(reading, PID).thermal_ns, NT_GPU_TOTALS_GAP_NS);
 }
 
+static void what_computes_is_summed_over_the_time_in_which_it_is_known(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_total total;
+
+	read_after(reading, 0);
+	set(reading, 0, NT_GPU_CARD_TENSOR_ACTIVE, 250000);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).activity_ns, 0);
+	set(reading, 0, NT_GPU_CARD_SM_ACTIVE, 500000);
+	set(reading, 0, NT_GPU_CARD_SM_OCCUPANCY, 100000);
+	set(reading, 0, NT_GPU_CARD_DRAM_ACTIVE, 750000);
+	set(reading, 0, NT_GPU_CARD_NVLINK_SENT, 1000);
+	set(reading, 0, NT_GPU_CARD_NVLINK_RECEIVED, 500);
+	set(reading, 0, NT_GPU_CARD_PCIE_SENT, 10);
+	read_after(reading, 2 * NT_SECOND);
+	total = total_of(reading, PID);
+	assert_int_equal(total.activity_ns, 2 * NT_SECOND);
+	assert_int_equal(total.sm_ns, NT_SECOND);
+	assert_int_equal(total.occupancy_ns, NT_SECOND / 5);
+	assert_int_equal(total.tensor_ns, NT_SECOND / 2);
+	assert_int_equal(total.dram_ns, 3 * NT_SECOND / 2);
+	assert_int_equal(total.nvlink_bytes, 3000);
+	assert_int_equal(total.pcie_bytes, 20);
+	/* A share of more than the whole comes from a compromised worker. */
+	set(reading, 0, NT_GPU_CARD_SM_ACTIVE, UINT64_MAX);
+	set(reading, 0, NT_GPU_CARD_PCIE_SENT, UINT64_MAX);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).sm_ns, 2 * NT_SECOND);
+	/* The mean of two cards. */
+	set(reading, 1, NT_GPU_CARD_SM_ACTIVE, 0);
+	reading->cards.card[1].pid[0] = PID;
+	reading->cards.card[1].pids = 1;
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).activity_ns, 5 * NT_SECOND);
+	assert_int_equal(total_of(reading, PID).sm_ns, 3 * NT_SECOND);
+}
+
 static void errors_are_those_since_the_first_reading(void **state)
 {
 	struct reading *reading = *state;
@@ -234,6 +272,7 @@ int main(void)
 		TOTALS_TEST(the_time_between_readings_counts_while_a_reason_stands),
 		TOTALS_TEST(the_drivers_counters_count_up_to_the_time_between),
 		TOTALS_TEST(a_long_time_between_readings_counts_nothing),
+		TOTALS_TEST(what_computes_is_summed_over_the_time_in_which_it_is_known),
 		TOTALS_TEST(errors_are_those_since_the_first_reading),
 		TOTALS_TEST(a_process_without_a_card_has_no_totals),
 		TOTALS_TEST(of_several_cards_the_worst_counts),

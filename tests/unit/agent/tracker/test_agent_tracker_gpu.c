@@ -363,6 +363,13 @@ static void what_held_the_gpu_down_is_told_as_differences(void **state)
 	node.host.gpu.uncorrected += 3;
 	node.host.gpu.xids += 4;
 	node.host.gpu.last_xid = 94;
+	node.host.gpu.activity_ns += 5;
+	node.host.gpu.sm_ns += 6;
+	node.host.gpu.occupancy_ns += 7;
+	node.host.gpu.tensor_ns += 8;
+	node.host.gpu.dram_ns += 9;
+	node.host.gpu.nvlink_bytes += 10;
+	node.host.gpu.pcie_bytes += 11;
 	mpi_steps(&node, PID, 21);
 	host = &node_last(&node)->window.host;
 	assert_int_equal(host->gpu_thermal_ns, 700 * MS);
@@ -371,6 +378,13 @@ static void what_held_the_gpu_down_is_told_as_differences(void **state)
 	assert_int_equal(host->gpu_uncorrected, 3);
 	assert_int_equal(host->gpu_xids, 4);
 	assert_int_equal(host->gpu_last_xid, 94);
+	assert_int_equal(host->gpu_activity_ns, 5);
+	assert_int_equal(host->gpu_sm_ns, 6);
+	assert_int_equal(host->gpu_occupancy_ns, 7);
+	assert_int_equal(host->gpu_tensor_ns, 8);
+	assert_int_equal(host->gpu_dram_ns, 9);
+	assert_int_equal(host->gpu_nvlink_bytes, 10);
+	assert_int_equal(host->gpu_pcie_bytes, 11);
 	node_stop(&node);
 }
 

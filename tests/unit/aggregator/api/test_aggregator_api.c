@@ -254,6 +254,23 @@ static void ranks_tell_their_calls_and_bytes_exactly(void **state)
 	assert_string_equal(text(rank, "state"), "running");
 }
 
+static void ranks_tell_what_their_gpus_compute_where_it_is_known(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/ranks");
+	const json_t *items = json_object_get(list, "items");
+	const json_t *unknown = json_object_get(json_array_get(items, 0), "gpu_state");
+	const json_t *known = json_object_get(json_array_get(items, 1), "gpu_state");
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_object_get(unknown, "clock_mhz")), 1980);
+	assert_true(json_is_null(json_object_get(unknown, "sm_active")));
+	assert_true(json_is_null(json_object_get(unknown, "pcie_bytes_per_second")));
+	assert_true(json_number_value(json_object_get(known, "sm_active")) == 0.75);
+	assert_true(json_number_value(json_object_get(known, "nvlink_bytes_per_second")) == 1e9);
+	/* Idle tensor cores are not unknown ones. */
+	assert_true(json_is_number(json_object_get(known, "tensor_active")));
+}
+
 static void pages_of_ranks_miss_none(void **state)
 {
 	char target[256] = "/api/v1/jobs/00000000000000a1/ranks?limit=3";
@@ -504,6 +521,7 @@ int main(void)
 		TEST(a_job_tells_its_open_incidents_and_its_step),
 		TEST(what_is_not_there_is_404),
 		TEST(ranks_tell_their_calls_and_bytes_exactly),
+		TEST(ranks_tell_what_their_gpus_compute_where_it_is_known),
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),
