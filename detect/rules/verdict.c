@@ -8,10 +8,10 @@
 #include "detect/baseline/peer_deviation.h"
 #include "detect/baseline/peer_group.h"
 #include "detect/baseline/peer_pair.h"
+#include "detect/incidents/gpu_cause.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
-#include "detect/rules/gpu_cause.h"
 #include "detect/thresholds/thresholds.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "detect/rules/gpu_cause.h"
+#include "detect/incidents/gpu_cause.h"
 
 #include <math.h>
 

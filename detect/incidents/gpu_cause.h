@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Why a GPU is slow, by what its driver states: see agent/gpu/gpu_totals.h. */
-#ifndef NT_DETECT_RULES_GPU_CAUSE_H
-#define NT_DETECT_RULES_GPU_CAUSE_H
+#ifndef NT_DETECT_INCIDENTS_GPU_CAUSE_H
+#define NT_DETECT_INCIDENTS_GPU_CAUSE_H
 
 #include <stdint.h>
 
