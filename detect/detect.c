@@ -8,11 +8,13 @@
 
 #include "detect/baseline/baseline_reset.h"
 #include "detect/baseline/communicator_learn.h"
+#include "detect/baseline/gpu_span_learn.h"
 #include "detect/baseline/peer_deviation_round.h"
 #include "detect/baseline/peer_group.h"
 #include "detect/incidents/incident_retire.h"
 #include "detect/incidents/incident_settle.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/gpu_slow.h"
 #include "detect/rules/hang.h"
 #include "detect/rules/hang_check.h"
 #include "detect/rules/hang_missing.h"
@@ -265,6 +267,7 @@ static int take_in(struct nt_detect *detect, const struct nt_frame *frame)
 			continue;
 		note_tier(rank, seen);
 		nt_peer_deviation_sum(detect, rank, seen);
+		nt_gpu_span_learn(detect, rank, seen);
 		r = nt_detect_link_note(detect, seen);
 		if (r < 0)
 			return r;
@@ -300,6 +303,7 @@ static int (*const stage[])(struct nt_detect *detect, const struct nt_frame *fra
 	nt_network_check,
 	nt_imbalance_check,
 	nt_whole_role_check,
+	nt_gpu_slow_check,
 	nt_detect_step_check,
 	nt_mismatch_check,
 	nt_hang_check,

@@ -110,6 +110,20 @@ static void code_rank_links(struct nt_codec *codec, struct nt_detect_rank *rank,
 	}
 }
 
+static void code_gpu_span(struct nt_codec *codec, struct nt_gpu_span *span)
+{
+	nt_code_real(codec, &span->known_ns);
+	if (span->known_ns == 0.0)
+		return;
+	nt_code_real(codec, &span->sm_ns);
+	nt_code_real(codec, &span->tensor_ns);
+	nt_code_real(codec, &span->window_ns);
+	nt_code_reals(codec, span->held_ns, NT_GPU_HELD_END);
+	nt_code_real(codec, &span->step_ns);
+	nt_code_real(codec, &span->steps);
+	nt_code_fail(codec, span->known_ns < 0.0 || span->window_ns < 0.0 || span->steps < 0.0);
+}
+
 static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 		      struct nt_lessons *lessons)
 {
@@ -158,6 +172,8 @@ static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 		nt_code_reals(codec, rank->evidence.value, NT_STEP_METRIC_END);
 		nt_code_reals(codec, rank->evidence.peers, NT_STEP_METRIC_END);
 	}
+	code_gpu_span(codec, &rank->gpu_before);
+	code_gpu_span(codec, &rank->gpu_since);
 }
 
 void nt_state_ranks(struct nt_codec *codec, struct nt_detect *detect)

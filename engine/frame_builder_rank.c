@@ -281,6 +281,9 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 	rank->gpu_hardware_ns += host->gpu_hardware_ns;
 	rank->gpu_uncorrected += host->gpu_uncorrected;
 	rank->gpu_xids += host->gpu_xids;
+	rank->gpu_activity_ns += host->gpu_activity_ns;
+	rank->gpu_sm_ns += host->gpu_sm_ns;
+	rank->gpu_tensor_ns += host->gpu_tensor_ns;
 	/* The last window of a process that has ended has none. */
 	if (host->gpu_last_xid)
 		rank->gpu_last_xid = host->gpu_last_xid;

@@ -225,11 +225,14 @@ static bool is_stage(const struct nt_wire_incident *incident)
 
 static void put_compute(struct writer *writer, const struct nt_wire_incident *incident)
 {
+	static const char tensor[] = "time per step in which the gpu's tensor cores computed";
 	bool several = put_subject(writer, incident);
+	const char *what = is_stage(incident)                ? "own work of the role"
+			   : find_evidence(incident, tensor) ? tensor
+							     : "own work of the step";
 
 	put(writer, several ? " compute " : " computes ");
-	put_slower(writer, incident,
-		   is_stage(incident) ? "own work of the role" : "own work of the step", several);
+	put_slower(writer, incident, what, several);
 	put_since(writer, incident);
 	/* Work is a part of the step, whose other parts are as long as before. */
 	if (incident->slowdown >= 1.005)

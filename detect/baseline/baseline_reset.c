@@ -11,6 +11,7 @@ static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
 	struct nt_detect_rank *rank = &detect->rank[index];
 
 	rank->has_metric_mean = false;
+	rank->gpu_before = rank->gpu_since = (struct nt_gpu_span){0};
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		detect->scratch.contribution[index].of[i].growth = NAN;
 		nt_past_clear(&rank->track[i].past);

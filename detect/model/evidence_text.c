@@ -100,6 +100,8 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_HELD_POWER] = "time per step that a power cap held the gpu's clock down",
 	[NT_EVIDENCE_TEXT_GPU_ERRORS] = "uncorrected memory errors of the gpu, per step",
 	[NT_EVIDENCE_TEXT_GPU_ERROR] = "gpu error",
+	[NT_EVIDENCE_TEXT_SM] = "time per step in which the gpu's multiprocessors had work",
+	[NT_EVIDENCE_TEXT_TENSOR] = "time per step in which the gpu's tensor cores computed",
 	[NT_EVIDENCE_TEXT_XID] = "xid of the gpu's last error",
 	[NT_EVIDENCE_TEXT_DRIVER] = "gpu driver",
 };

@@ -108,6 +108,9 @@ enum nt_evidence_text {
 	NT_EVIDENCE_TEXT_GPU_ERROR,
 	NT_EVIDENCE_TEXT_XID,
 	NT_EVIDENCE_TEXT_DRIVER,
+	/* of GPUs that compute while others wait: what */
+	NT_EVIDENCE_TEXT_SM,
+	NT_EVIDENCE_TEXT_TENSOR,
 	NT_EVIDENCE_TEXT_END,
 };
 

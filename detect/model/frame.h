@@ -126,6 +126,8 @@ struct nt_frame_rank {
 	uint64_t gpu_thermal_ns, gpu_power_ns, gpu_hardware_ns;
 	uint64_t gpu_uncorrected, gpu_xids; /* errors in the window */
 	uint32_t gpu_last_xid; /* 0: none */
+	/* In which it is known what computed: multiprocessors with work, tensor cores. */
+	uint64_t gpu_activity_ns, gpu_sm_ns, gpu_tensor_ns;
 	char state; /* R S D T Z of the launching thread, 0: not known */
 	struct nt_frame_inside inside;
 	const struct nt_frame_comm *comm;

@@ -28,6 +28,7 @@ enum nt_family {
 	NT_FAMILY_MISSING,
 	NT_FAMILY_PAUSE, /* no rank in a call for too long */
 	NT_FAMILY_UNDECIDED, /* a note on what no other rule explains */
+	NT_FAMILY_GPU, /* slow ranks whose own work is not observable, by the driver of their GPU */
 	NT_FAMILY_END,
 };
 

@@ -11,6 +11,7 @@
 #include "detect/math/far_rate.h"
 #include "detect/model/collective_round.h"
 #include "detect/model/frame.h"
+#include "detect/model/gpu_span.h"
 #include "detect/model/time.h"
 
 enum {
@@ -130,6 +131,8 @@ struct nt_detect_rank {
 	double metric_mean[NT_STEP_METRIC_END]; /* moving average while nothing is suspicious */
 	struct nt_track track[NT_SERIES_END];
 	struct nt_rank_evidence evidence;
+	/* While the steps were as usual, and since the onset of the job's longer steps. */
+	struct nt_gpu_span gpu_before, gpu_since;
 };
 
 /* A rank's contribution to job-wide statistics: see step_judge.c. By series. */

@@ -36,6 +36,11 @@ struct sim_rank {
 	uint64_t read, write, faults; /* of one frame */
 	double thermal, power, hardware; /* parts of the time that its GPU's clock is held down */
 	uint64_t gpu_errors; /* of one frame */
+	/*
+	 * Shares of its GPU's multiprocessors that are active while it computes, and while it waits for
+	 * others in a kernel; 0: not known. Time in which its tensor cores compute, of one step.
+	 */
+	double sm, waiting_sm, tensor;
 	uint32_t xid; /* reported in this frame; 0: none */
 	uint8_t exit_signal;
 	uint8_t tier;
@@ -328,6 +333,10 @@ static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *ra
 		.gpu_uncorrected = rank->gpu_errors,
 		.gpu_xids = rank->xid > 0,
 		.gpu_last_xid = rank->xid,
+		.gpu_activity_ns = rank->sm > 0.0 ? times->length : 0,
+		.gpu_sm_ns = (uint64_t)((rank->sm * share->device + rank->waiting_sm * share->wait) *
+					steps),
+		.gpu_tensor_ns = (uint64_t)(rank->tensor * steps),
 		.exit_signal = rank->exit_signal,
 		.state = rank->state,
 		.stage = rank->stage,

@@ -225,14 +225,18 @@ static void lie(struct sim *sim, const void *how)
 {
 	const struct liar *liar = how;
 	struct nt_frame_rank *rank = &sim->out[liar->rank];
-	uint64_t *const value[] = {
-		&rank->own_ns,       &rank->own_blocked_ns,  &rank->host_ns,
-		&rank->blocked_ns,   &rank->comm_ns,         &rank->step_ns,
-		&rank->window_ns,    &rank->on_cpu_ns,       &rank->run_queue_ns,
-		&rank->io_ns,        &rank->gc_ns,           &rank->read_bytes,
-		&rank->write_bytes,  &rank->major_faults,    &rank->launches,
-		&rank->lost,         &rank->process_cpu_ns,  &rank->gpu_thermal_ns,
-		&rank->gpu_power_ns, &rank->gpu_hardware_ns, &rank->gpu_uncorrected};
+	uint64_t *const value[] = {&rank->own_ns,          &rank->own_blocked_ns,
+				   &rank->host_ns,         &rank->blocked_ns,
+				   &rank->comm_ns,         &rank->step_ns,
+				   &rank->window_ns,       &rank->on_cpu_ns,
+				   &rank->run_queue_ns,    &rank->io_ns,
+				   &rank->gc_ns,           &rank->read_bytes,
+				   &rank->write_bytes,     &rank->major_faults,
+				   &rank->launches,        &rank->lost,
+				   &rank->process_cpu_ns,  &rank->gpu_thermal_ns,
+				   &rank->gpu_power_ns,    &rank->gpu_hardware_ns,
+				   &rank->gpu_uncorrected, &rank->gpu_activity_ns,
+				   &rank->gpu_sm_ns,       &rank->gpu_tensor_ns};
 
 	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++)
 		if (sim_uniform(liar->draws) < 0.5)

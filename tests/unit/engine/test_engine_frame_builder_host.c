@@ -49,6 +49,9 @@ static void push_with_transfers(struct feed_agent *agent, size_t transfers)
 		copy.window.host.gpu_uncorrected = 14;
 		copy.window.host.gpu_xids = 15;
 		copy.window.host.gpu_last_xid = 94;
+		copy.window.host.gpu_activity_ns = 16;
+		copy.window.host.gpu_sm_ns = 17;
+		copy.window.host.gpu_tensor_ns = 18;
 		push(feed_copy(&copy));
 		nt_message_free(message);
 	}
@@ -81,6 +84,9 @@ static void times_by_peer_and_counters_of_ports_reach_the_frame(void **state)
 	assert_int_equal(last_rank[0].gpu_uncorrected, 14 * windows);
 	assert_int_equal(last_rank[0].gpu_xids, 15 * windows);
 	assert_int_equal(last_rank[0].gpu_last_xid, 94);
+	assert_int_equal(last_rank[0].gpu_activity_ns, 16 * windows);
+	assert_int_equal(last_rank[0].gpu_sm_ns, 17 * windows);
+	assert_int_equal(last_rank[0].gpu_tensor_ns, 18 * windows);
 }
 
 static void times_by_peer_beyond_the_cap_are_dropped_and_counted(void **state)

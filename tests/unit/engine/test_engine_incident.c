@@ -208,6 +208,16 @@ static void a_slow_rank_is_told_in_one_sentence(void **state)
 		   "12:00:12; steps take 30 % longer");
 }
 
+/* Own work is not known: how much longer the tensor cores took is how much slower the clock is. */
+static void a_rank_named_by_its_gpus_driver_is_slower_by_its_tensor_cores(void **state)
+{
+	(void)state;
+	finding.evidence[0].what = "time per step in which the gpu's tensor cores computed";
+	finding.cause = "gpu temperature";
+	summary_is("rank 11 (gpu-01, GPU-5f) computes 31 % slower than its 3 peers since 12:00:12;"
+		   " steps take 30 % longer; cause: gpu temperature");
+}
+
 static void a_resolved_incident_says_from_when_to_when(void **state)
 {
 	(void)state;
@@ -451,6 +461,7 @@ int main(void)
 		TEST(hours_that_are_not_known_have_no_price),
 		TEST(what_has_no_price_has_no_cost_in_money),
 		TEST(a_slow_rank_is_told_in_one_sentence),
+		TEST(a_rank_named_by_its_gpus_driver_is_slower_by_its_tensor_cores),
 		TEST(a_resolved_incident_says_from_when_to_when),
 		TEST(what_never_fired_stays_pending_when_it_is_over),
 		TEST(a_rank_without_peers_is_compared_with_its_past),
