@@ -94,6 +94,7 @@ static void write_metrics(struct nt_agent *agent)
 		nt_enrolment_stats(agent->enrolment, &reading.enrolment);
 	if (agent->gpu_health)
 		reading.gpu_health = *nt_gpu_health_stats(agent->gpu_health);
+	reading.gpu_ends_over_cap = agent->gpu_ends.over_cap;
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
 		nt_disk_queue_stats(agent->disk_queue, &reading.disk_queue);
@@ -328,6 +329,7 @@ static void tick(struct nt_agent *agent)
 		if (agent->gpu_health)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}
+	nt_agent_end_processes(agent, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
@@ -417,6 +419,7 @@ static void drain(struct nt_agent *agent)
 	catch_up(agent);
 	take_losses(agent);
 	take_key(agent);
+	nt_agent_end_processes(agent, UINT64_MAX);
 	nt_tracker_drain(agent->tracker, boot_ns);
 	warn_held(agent);
 	flush(agent);

@@ -125,14 +125,6 @@ static bool is_awaited(void *data, uint32_t pid)
 	return nt_discover_awaits(agent->discover, pid);
 }
 
-static void on_mapped(void *data, const struct nt_mapped_file *file)
-{
-	struct nt_agent *agent = data;
-
-	nt_tracker_mapped(agent->tracker, file);
-	(void)nt_attachment_use(agent->attachment, file);
-}
-
 static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
@@ -140,6 +132,51 @@ static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boo
 	nt_own_links_end(agent->own_links, pid, start_boot_ns);
 	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
+}
+
+/* It leaves the table last: until then sample() has its GPUs. */
+static void end_waiting(struct nt_agent *agent, const struct nt_gpu_end *waiting)
+{
+	const struct nt_gpu_end end = *waiting;
+
+	nt_tracker_exited(agent->tracker, end.pid, end.start_boot_ns, end.boot_ns);
+	end_process(agent, end.pid, end.start_boot_ns);
+	nt_gpu_ends_remove(&agent->gpu_ends, end.pid);
+}
+
+void nt_agent_end_processes(struct nt_agent *agent, uint64_t mono_ns)
+{
+	const uint64_t begun_ns = agent->gpu_health ? nt_gpu_health_begun_ns(agent->gpu_health) : 0;
+	const struct nt_gpu_end *end;
+
+	while ((end = nt_gpu_ends_due(&agent->gpu_ends, begun_ns, mono_ns)))
+		end_waiting(agent, end);
+}
+
+/* True: the last windows of the process wait until its GPUs are read again. */
+static bool waits_for_gpu(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
+			  uint64_t boot_ns)
+{
+	const struct nt_gpu_end end = {.pid = pid,
+				       .start_boot_ns = start_boot_ns,
+				       .boot_ns = boot_ns,
+				       .noticed_ns = nt_clock_mono_ns()};
+	struct nt_gpu_total ignored;
+
+	return agent->gpu_health && nt_gpu_health_of(agent->gpu_health, pid, &ignored) &&
+	       nt_gpu_ends_add(&agent->gpu_ends, &end);
+}
+
+static void on_mapped(void *data, const struct nt_mapped_file *file)
+{
+	struct nt_agent *agent = data;
+	const struct nt_gpu_end *end = nt_gpu_ends_find(&agent->gpu_ends, file->pid);
+
+	/* The number of a process that ended is in use again. */
+	if (end && end->start_boot_ns != file->start_boot_ns)
+		end_waiting(agent, end);
+	nt_tracker_mapped(agent->tracker, file);
+	(void)nt_attachment_use(agent->attachment, file);
 }
 
 /* Several ends may be noticed at one time. Who ended first is in the events of the kernel side. */
@@ -154,6 +191,8 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	ended_ns = nt_attach_ended_ns(agent->attach, pid);
 	if (ended_ns > start_boot_ns && ended_ns < boot_ns)
 		boot_ns = ended_ns;
+	if (waits_for_gpu(agent, pid, start_boot_ns, boot_ns))
+		return;
 	nt_tracker_exited(agent->tracker, pid, start_boot_ns, boot_ns);
 	end_process(agent, pid, start_boot_ns);
 }
@@ -217,6 +256,12 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	ssize_t len;
 	int r;
 
+	/* Nothing but what its GPUs did is known of it any more. */
+	if (nt_gpu_ends_find(&agent->gpu_ends, pid)) {
+		*ret_sample = (struct nt_host_sample){0};
+		ret_sample->has_gpu = nt_gpu_health_of(agent->gpu_health, pid, &ret_sample->gpu);
+		return 0;
+	}
 	if (!*host) {
 		r = nt_host_open(pid, tid, host);
 		if (r < 0)

@@ -13,6 +13,7 @@
 #include "agent/discover/worker.h"
 #include "agent/governor/governor.h"
 #include "agent/governor/own_links.h"
+#include "agent/gpu/gpu_ends.h"
 #include "agent/gpu/gpu_health.h"
 #include "agent/gpu/gpu_schedule.h"
 #include "agent/host/nic.h"
@@ -68,6 +69,7 @@ struct nt_agent {
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
+	struct nt_gpu_ends gpu_ends; /* processes that ended, until their GPUs are read again */
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* still allowed in this second */
 	int epoll, timer, signals;
@@ -88,6 +90,8 @@ struct nt_agent {
 
 /* agent/agent_event.c: reads the events of one poll; has_unread: more may remain. */
 void nt_agent_read_events(struct nt_agent *agent);
+/* Ends the processes that have waited for a reading of their GPUs; UINT64_MAX: all. */
+void nt_agent_end_processes(struct nt_agent *agent, uint64_t mono_ns);
 /*
  * Reads all pending kernel events, within the time budget of one turn of the loop. False: events
  * may remain, so what is processed next can precede calls made earlier.

@@ -21,6 +21,7 @@ struct nt_gpu_health {
 	const char *library;
 	struct nt_worker *worker;
 	uint64_t asked_ns; /* when the awaited answer was requested; 0: none is awaited */
+	uint64_t begun_ns; /* the same of the last answer */
 	uint64_t rests_until_ns;
 	pid_t killed; /* the last worker that was killed; 0: none */
 	int result; /* of the last attempt */
@@ -81,6 +82,11 @@ bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
 		      struct nt_gpu_total *ret_total)
 {
 	return health->has_cards && nt_gpu_totals_get(&health->totals, pid, ret_total);
+}
+
+uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health)
+{
+	return health->begun_ns;
 }
 
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health)
@@ -147,6 +153,7 @@ static void take(struct nt_gpu_health *health, uint64_t now_ns)
 		give_up(health, answer->result, now_ns);
 		return;
 	}
+	health->begun_ns = health->asked_ns;
 	health->asked_ns = 0;
 	health->has_cards = true;
 	health->stats.reads++;

@@ -43,6 +43,8 @@ const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *healt
 /* What the GPUs of a process add up to: see nt_gpu_totals_get(). False if they are not known now. */
 bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
 		      struct nt_gpu_total *ret_total);
+/* When the last answer was requested, by the clock of the ticks; 0: there is none. */
+uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health);
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health);
 
 #endif

@@ -125,6 +125,42 @@ static uint32_t find_place(struct nt_gpu_totals *totals, const struct nt_gpu_car
 	return 0; /* two cards of one name: there are at most NT_GPU_CARDS of them */
 }
 
+static bool has(const struct nt_gpu_card *card, uint32_t pid)
+{
+	for (uint32_t i = 0; i < card->pids; i++)
+		if (card->pid[i] == pid)
+			return true;
+	return false;
+}
+
+/* Remembers the processes that the card has no longer. now: NULL: the card is gone. */
+static void part(struct nt_gpu_totals_card *card, const struct nt_gpu_card *now, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < card->last.pids; i++) {
+		if (now && has(now, card->last.pid[i]))
+			continue;
+		card->former[card->formers++ % NT_GPU_CARD_PIDS] = (struct nt_gpu_former){
+			.pid = card->last.pid[i], .until_ns = now_ns + NT_GPU_TOTALS_KEPT_NS};
+	}
+	card->last.pids = 0;
+}
+
+static bool had(const struct nt_gpu_totals_card *card, uint32_t pid, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < NT_GPU_CARD_PIDS; i++)
+		if (card->former[i].pid == pid && now_ns < card->former[i].until_ns)
+			return true;
+	return false;
+}
+
+static const struct nt_gpu_card *find_card(const struct nt_gpu_cards *cards, const char *id)
+{
+	for (uint32_t i = 0; i < cards->count; i++)
+		if (strcmp(cards->card[i].id, id) == 0)
+			return &cards->card[i];
+	return NULL;
+}
+
 void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *cards,
 		       uint64_t now_ns)
 {
@@ -132,7 +168,7 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 		       gap_ns = totals->read_ns && since_ns <= NT_GPU_TOTALS_GAP_NS ? since_ns : 0;
 
 	for (uint32_t i = 0; i < totals->count; i++)
-		totals->card[i].last.pids = 0;
+		part(&totals->card[i], find_card(cards, totals->card[i].id), now_ns);
 	for (uint32_t i = 0; i < cards->count; i++) {
 		const struct nt_gpu_card *card = &cards->card[i];
 		const uint32_t at = find_place(totals, cards, card->id);
@@ -148,16 +184,9 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 	totals->read_ns = now_ns;
 }
 
-static bool has(const struct nt_gpu_card *card, uint32_t pid)
-{
-	for (uint32_t i = 0; i < card->pids; i++)
-		if (card->pid[i] == pid)
-			return true;
-	return false;
-}
-
-bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
-		       struct nt_gpu_total *ret_total)
+/* Adds up the cards that the process has, or had. */
+static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, bool formerly,
+		   struct nt_gpu_total *ret_total)
 {
 	bool found = false;
 
@@ -165,7 +194,8 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 	for (uint32_t i = 0; i < totals->count; i++) {
 		const struct nt_gpu_total *total = &totals->card[i].total;
 
-		if (!has(&totals->card[i].last, pid))
+		if (formerly ? !had(&totals->card[i], pid, totals->read_ns)
+			     : !has(&totals->card[i].last, pid))
 			continue;
 		ret_total->thermal_ns = larger(ret_total->thermal_ns, total->thermal_ns);
 		ret_total->power_ns = larger(ret_total->power_ns, total->power_ns);
@@ -193,4 +223,10 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 		found = true;
 	}
 	return found;
+}
+
+bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
+		       struct nt_gpu_total *ret_total)
+{
+	return add_up(totals, pid, false, ret_total) || add_up(totals, pid, true, ret_total);
 }

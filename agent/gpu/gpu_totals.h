@@ -15,14 +15,22 @@
 
 /* Longer times between two readings are unobserved: what held then is unknown. */
 #define NT_GPU_TOTALS_GAP_NS (5 * NT_SECOND)
+/* A process that a card no longer has keeps its totals so long: it may have ended by its error. */
+#define NT_GPU_TOTALS_KEPT_NS (10 * NT_SECOND)
 
 struct nt_gpu_totals {
 	uint64_t read_ns; /* of the last reading; 0: none */
 	uint32_t count;
-	struct {
+	struct nt_gpu_totals_card {
 		char id[NT_GPU_CARD_ID];
 		struct nt_gpu_total total;
 		struct nt_gpu_card last;
+		/* The processes that it had last; a ring. */
+		struct nt_gpu_former {
+			uint32_t pid;
+			uint64_t until_ns;
+		} former[NT_GPU_CARD_PIDS];
+		uint32_t formers;
 	} card[NT_GPU_CARDS];
 };
 
@@ -31,8 +39,9 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 		       uint64_t now_ns);
 
 /*
- * The totals of the cards on which the process computes, by the last reading: the longest times,
- * the slowest clock, and the sums of errors, memory and what computed. False: there is none.
+ * The totals of the cards on which the process computes, by the last reading, or if there is none, did
+ * so shortly before: the longest times, the slowest clock, and the sums of errors, memory and what
+ * computed. False: there is no such card.
  */
 bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
 		       struct nt_gpu_total *ret_total);

@@ -13,6 +13,8 @@
 
 enum {
 	XIDS_A_READ = 64, /* more are taken by the next one */
+	/* "Preemptive cleanup": a process was killed. It is no error of the GPU, and no cause. */
+	XID_OF_A_KILL = 45,
 	PROCESSES_A_READ = 256,
 };
 
@@ -335,7 +337,8 @@ static void take_events(struct nt_nvml *nvml)
 		if (nvml->fn.wait(nvml->events, &event, 0) != NT_NVML_SUCCESS)
 			return;
 		for (uint32_t i = 0; i < nvml->count; i++) {
-			if (nvml->device[i] != event.device || !(event.type & NT_NVML_EVENT_XID))
+			if (nvml->device[i] != event.device || !(event.type & NT_NVML_EVENT_XID) ||
+			    event.data == XID_OF_A_KILL)
 				continue;
 			nvml->xids[i]++;
 			nvml->last_xid[i] = event.data;

@@ -203,6 +203,7 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"interpreters\"", interpreters.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-processes\"", gpu_ranks.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"nccl-processes\"", nccl_ranks.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"gpu-ends\"", gpu_ends_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"memory\"", tracker.memory_given_up, OVER_CAP),
 	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),

@@ -61,12 +61,16 @@ heal
 
 # A rank that ends after an error of its GPU is named with it.
 pid=$(ranks | jq -r ".[] | select(.rank == $rank) | .pid")
-echo "xid $card 79" >>"$SIM_NVML"
-reported() { ranks | jq -e ".[] | select(.rank == $rank) | .gpu_state.last_xid == 79" >/dev/null; }
+echo "xid $card 31" >>"$SIM_NVML"
+reported() { ranks | jq -e ".[] | select(.rank == $rank) | .gpu_state.last_xid == 31" >/dev/null; }
 wait_until 30 "the XID" reported || fail "the XID is not listed"
+# The error that ends it is reported when it is gone, and the driver lists the process no longer.
+printf '%s\n' "late-pid $card $pid" "late-xid $card 79" >>"$SIM_NVML"
 kill -ABRT "$pid"
 failed() { has_incident '.class == "missing" and .cause == "gpu error" and .culprits[0].rank == '"$rank"; }
 wait_until 60 "the end of the rank" failed || fail "its end has no cause: $(incidents)"
+has_incident 'any(.evidence[]; .what == "xid of the gpu'"'"'s last error" and .value == 79)' ||
+  fail "the error that was reported after the end is missing: $(incidents)"
 incidents | jq -r '.[] | select(.class == "missing") | .summary'
 kill_job KILL
 stop_agent here

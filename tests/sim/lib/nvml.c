@@ -10,6 +10,8 @@
  *                          not supported.
  *   NUMBER pid PID         a process that computes on it; any number of lines
  *   xid NUMBER XID         an event of that GPU, reported once
+ *   late-pid NUMBER PID    when this process has ended, its card has it no longer, and
+ *   late-xid NUMBER XID    this event of that GPU is reported, once
  *   NUMBER gpm 1           it has GPM, if the library is opened afterwards
  *   NUMBER gpm-METRIC VALUE  a metric of GPM by its number in nvml.h: thousandths of a percent, or of
  *                          a MiB a second
@@ -41,6 +43,7 @@ enum {
 
 static struct nvmlDevice_st cards[CARDS];
 static unsigned int xids_reported;
+static bool is_late_reported;
 
 /* The next word of a line, which ends at a blank; NULL: there is none. */
 static char *cut(char **line)
@@ -238,6 +241,14 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 	return link < 2 && counter == 0 ? get(device, "link-errors", errors) : NOT_SUPPORTED;
 }
 
+/* Whether it is the process of a line "late-pid", and is gone. */
+static bool has_ended(unsigned long long pid)
+{
+	unsigned long long late = 0;
+
+	return find("late-pid", NULL, 0, NULL, &late) && late == pid && kill((pid_t)late, 0) < 0;
+}
+
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
 					    struct nvml_process *process)
 {
@@ -246,9 +257,14 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 	char number[WORD];
 
 	(void)snprintf(number, sizeof(number), "%u", device->number);
-	for (*count = 0; find(number, "pid", *count, NULL, &pid); ++*count)
+	*count = 0;
+	for (unsigned int at = 0; find(number, "pid", at, NULL, &pid); at++) {
+		if (has_ended(pid))
+			continue;
 		if (*count < cap)
 			process[*count] = (struct nvml_process){.pid = (unsigned int)pid};
+		++*count;
+	}
 	return *count <= cap ? SUCCESS : INSUFFICIENT_SIZE;
 }
 
@@ -325,12 +341,16 @@ int nvmlDeviceRegisterEvents(struct nvmlDevice_st *device, unsigned long long ty
 
 int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms)
 {
-	unsigned long long number;
+	unsigned long long number, late = 0;
 
 	(void)set, (void)ms;
-	if (!find("xid", NULL, xids_reported, &number, &event->data))
+	if (find("xid", NULL, xids_reported, &number, &event->data))
+		xids_reported++;
+	else if (!is_late_reported && find("late-pid", NULL, 0, NULL, &late) && has_ended(late) &&
+		 find("late-xid", NULL, 0, &number, &event->data))
+		is_late_reported = true;
+	else
 		return TIMEOUT;
-	xids_reported++;
 	event->device = &cards[number % CARDS];
 	event->type = EVENT_XID;
 	return SUCCESS;

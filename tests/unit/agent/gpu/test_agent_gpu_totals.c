@@ -190,13 +190,68 @@ static void a_process_without_a_card_has_no_totals(void **state)
 	assert_int_equal(total.thermal_ns, 0);
 	reading->cards.card[0].pids = 0;
 	read_after(reading, NT_SECOND);
+	read_after(reading, NT_GPU_TOTALS_KEPT_NS);
 	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
 	/* A card that is gone has no processes. */
 	reading->cards.card[0].pids = 1;
 	read_after(reading, NT_SECOND);
 	reading->cards.count = 0;
 	read_after(reading, NT_SECOND);
+	read_after(reading, NT_GPU_TOTALS_KEPT_NS);
 	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+}
+
+/* The error that ended it is read when the driver lists it no longer. */
+static void a_process_that_ended_keeps_its_card_for_a_while(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_total total;
+
+	set(reading, 0, NT_GPU_CARD_XIDS, 0);
+	read_after(reading, 0);
+	read_after(reading, NT_SECOND);
+	reading->cards.card[0].pids = 0;
+	set(reading, 0, NT_GPU_CARD_XIDS, 1);
+	set(reading, 0, NT_GPU_CARD_LAST_XID, 79);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).xids, 1);
+	assert_int_equal(total_of(reading, PID).last_xid, 79);
+	read_after(reading, NT_GPU_TOTALS_KEPT_NS - 1);
+	assert_int_equal(total_of(reading, PID).xids, 1);
+	read_after(reading, 1);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+}
+
+/* Its number is that of another process, on another card. */
+static void the_card_that_a_process_has_counts_before_the_one_that_it_had(void **state)
+{
+	struct reading *reading = *state;
+
+	read_after(reading, 0);
+	reading->cards.card[0].pids = 0;
+	reading->cards.card[1].pids = 1;
+	reading->cards.card[1].pid[0] = PID;
+	set(reading, 0, NT_GPU_CARD_CLOCK, 990);
+	set(reading, 1, NT_GPU_CARD_CLOCK, 1980);
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).clock_mhz, 1980);
+}
+
+/* More processes end than a card can have at a time: the last ones are remembered. */
+static void the_last_processes_of_a_card_are_remembered(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_total total;
+
+	for (uint32_t i = 0; i < NT_GPU_CARD_PIDS + 2; i++) {
+		reading->cards.card[0].pid[0] = PID + i;
+		read_after(reading, 1);
+	}
+	reading->cards.card[0].pids = 0;
+	read_after(reading, 1);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, &total));
+	assert_true(nt_gpu_totals_get(&reading->totals, PID + 2, &total));
+	assert_true(nt_gpu_totals_get(&reading->totals, PID + NT_GPU_CARD_PIDS + 1, &total));
 }
 
 static void of_several_cards_the_worst_counts(void **state)
@@ -275,6 +330,9 @@ int main(void)
 		TOTALS_TEST(what_computes_is_summed_over_the_time_in_which_it_is_known),
 		TOTALS_TEST(errors_are_those_since_the_first_reading),
 		TOTALS_TEST(a_process_without_a_card_has_no_totals),
+		TOTALS_TEST(a_process_that_ended_keeps_its_card_for_a_while),
+		TOTALS_TEST(the_card_that_a_process_has_counts_before_the_one_that_it_had),
+		TOTALS_TEST(the_last_processes_of_a_card_are_remembered),
 		TOTALS_TEST(of_several_cards_the_worst_counts),
 		TOTALS_TEST(cards_keep_their_totals),
 		TOTALS_TEST(more_cards_than_places_replace_those_that_are_gone),

@@ -126,8 +126,11 @@ static void xids_are_counted_by_card(void **state)
 	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_LAST_XID, &value));
 	assert_value(&cards.card[1], NT_GPU_CARD_XIDS, 2);
 	assert_value(&cards.card[1], NT_GPU_CARD_LAST_XID, 94);
+	/* A process was killed: the driver reports that as well, and it is no error of the GPU. */
+	tell("0 clock 1\n1 clock 1\nxid 1 79\nxid 1 94\nxid 63 13\nxid 1 45\n");
 	nt_nvml_read(nvml, &cards);
 	assert_value(&cards.card[1], NT_GPU_CARD_XIDS, 2);
+	assert_value(&cards.card[1], NT_GPU_CARD_LAST_XID, 94);
 }
 
 static void processes_are_those_of_their_card(void **state)
@@ -370,6 +373,7 @@ static void a_worker_reads_while_the_loop_goes_on(void **state)
 	assert_null(nt_gpu_health_cards(health));
 	tick_until(health, &now_ns, 1);
 	assert_value(&nt_gpu_health_cards(health)->card[0], NT_GPU_CARD_CLOCK, 1410);
+	assert_in_range(nt_gpu_health_begun_ns(health), NT_SECOND, now_ns - 1);
 	tell("0 clock 1980\n");
 	tick_until(health, &now_ns, 3);
 	assert_value(&nt_gpu_health_cards(health)->card[0], NT_GPU_CARD_CLOCK, 1980);
