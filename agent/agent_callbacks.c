@@ -163,7 +163,7 @@ static bool waits_for_gpu(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 				       .noticed_ns = nt_clock_mono_ns()};
 	struct nt_gpu_total ignored;
 
-	return agent->gpu_health && nt_gpu_health_of(agent->gpu_health, pid, &ignored) &&
+	return agent->gpu_health && nt_gpu_health_of(agent->gpu_health, pid, NULL, &ignored) &&
 	       nt_gpu_ends_add(&agent->gpu_ends, &end);
 }
 
@@ -248,7 +248,7 @@ static void on_refused(void *data, uint32_t pid, const char *name, enum nt_refus
 			      name, pid, reasons[why]);
 }
 
-static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+static int sample(void *data, uint32_t pid, uint32_t tid, const char *gpu, struct nt_host **host,
 		  struct nt_host_sample *ret_sample)
 {
 	const struct nt_agent *agent = data;
@@ -259,7 +259,8 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	/* Nothing but what its GPUs did is known of it any more. */
 	if (nt_gpu_ends_find(&agent->gpu_ends, pid)) {
 		*ret_sample = (struct nt_host_sample){0};
-		ret_sample->has_gpu = nt_gpu_health_of(agent->gpu_health, pid, &ret_sample->gpu);
+		ret_sample->has_gpu =
+			nt_gpu_health_of(agent->gpu_health, pid, gpu, &ret_sample->gpu);
 		return 0;
 	}
 	if (!*host) {
@@ -278,8 +279,8 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	ret_sample->nic_retransmits = agent->nic.retransmits;
 	ret_sample->nic_errors = agent->nic.errors;
 	ret_sample->nic_congestion = agent->nic.congestion;
-	ret_sample->has_gpu =
-		agent->gpu_health && nt_gpu_health_of(agent->gpu_health, pid, &ret_sample->gpu);
+	ret_sample->has_gpu = agent->gpu_health &&
+			      nt_gpu_health_of(agent->gpu_health, pid, gpu, &ret_sample->gpu);
 	return 0;
 }
 

@@ -37,20 +37,65 @@ void nt_gpm_open(struct nt_gpm *gpm, void *library)
 			nt_nvml_symbol(library, "nvmlGpmSampleFree", &gpm->release) &&
 			nt_nvml_symbol(library, "nvmlGpmSampleGet", &gpm->sample) &&
 			nt_nvml_symbol(library, "nvmlGpmMetricsGet", &gpm->metrics);
+	(void)nt_nvml_symbol(library, "nvmlGpmMigSampleGet", &gpm->instance_sample);
 }
 
-void nt_gpm_add(struct nt_gpm *gpm, uint32_t at, nt_nvml_device device)
+static void forget(struct nt_gpm *gpm, struct nt_gpm_card *card)
+{
+	if (card->later) {
+		(void)gpm->release(card->earlier);
+		(void)gpm->release(card->later);
+	}
+	*card = (struct nt_gpm_card){0};
+}
+
+void nt_gpm_begin(struct nt_gpm *gpm)
+{
+	for (uint32_t i = 0; i < NT_GPU_CARDS; i++)
+		if (gpm->card[i].reading && gpm->card[i].reading < gpm->readings)
+			forget(gpm, &gpm->card[i]);
+	gpm->readings++;
+}
+
+/* A card that was not known before, if it is supported. */
+static void prepare(struct nt_gpm *gpm, nt_nvml_device device, struct nt_gpm_card *card)
 {
 	struct nt_nvml_gpm_support support = {.version = NT_NVML_GPM_VERSION};
-	struct nt_gpm_card *card = &gpm->card[at];
 
-	if (!gpm->is_there || gpm->support(device, &support) != NT_NVML_SUCCESS ||
-	    !support.is_supported || gpm->allocate(&card->earlier) != NT_NVML_SUCCESS)
+	if (gpm->support(device, &support) != NT_NVML_SUCCESS || !support.is_supported ||
+	    gpm->allocate(&card->earlier) != NT_NVML_SUCCESS)
 		return;
 	if (gpm->allocate(&card->later) == NT_NVML_SUCCESS)
 		return;
 	(void)gpm->release(card->earlier);
 	card->earlier = card->later = NULL;
+}
+
+/* NULL: there is no room. */
+static struct nt_gpm_card *find(struct nt_gpm *gpm, nt_nvml_device device, const char *id)
+{
+	struct nt_gpm_card *free = NULL;
+
+	for (uint32_t i = 0; i < NT_GPU_CARDS; i++) {
+		if (!gpm->card[i].reading)
+			free = free ? free : &gpm->card[i];
+		else if (strcmp(gpm->card[i].id, id) == 0)
+			return &gpm->card[i];
+	}
+	if (free) {
+		memcpy(free->id, id, sizeof(free->id));
+		prepare(gpm, device, free);
+	}
+	return free;
+}
+
+static bool take_sample(const struct nt_gpm *gpm, nt_nvml_device device, uint32_t instance,
+			nt_nvml_gpm_sample sample)
+{
+	if (instance == NT_GPM_WHOLE)
+		return gpm->sample(device, sample) == NT_NVML_SUCCESS;
+	return gpm->instance_sample &&
+	       gpm->instance_sample(device, instance, sample) == NT_NVML_SUCCESS;
 }
 
 static void set(const struct nt_nvml_gpm_metric *metric, size_t row, struct nt_gpu_card *card)
@@ -65,16 +110,22 @@ static void set(const struct nt_nvml_gpm_metric *metric, size_t row, struct nt_g
 	card->known |= UINT32_C(1) << table[row].value;
 }
 
-void nt_gpm_read(struct nt_gpm *gpm, uint32_t at, nt_nvml_device device, struct nt_gpu_card *card)
+void nt_gpm_read(struct nt_gpm *gpm, nt_nvml_device device, uint32_t instance,
+		 struct nt_gpu_card *card)
 {
 	static struct nt_nvml_gpm_request request; /* large; a worker has one thread */
-	struct nt_gpm_card *mine = &gpm->card[at];
-	const nt_nvml_gpm_sample earlier = mine->earlier;
-	const bool had_earlier = mine->has_earlier;
+	struct nt_gpm_card *mine = gpm->is_there ? find(gpm, device, card->id) : NULL;
+	nt_nvml_gpm_sample earlier;
+	bool had_earlier;
 
+	if (!mine)
+		return;
+	mine->reading = gpm->readings;
 	if (!mine->later)
 		return;
-	mine->has_earlier = gpm->sample(device, mine->later) == NT_NVML_SUCCESS;
+	earlier = mine->earlier;
+	had_earlier = mine->has_earlier;
+	mine->has_earlier = take_sample(gpm, device, instance, mine->later);
 	if (!mine->has_earlier)
 		return;
 	mine->earlier = mine->later;
@@ -95,10 +146,6 @@ void nt_gpm_read(struct nt_gpm *gpm, uint32_t at, nt_nvml_device device, struct 
 
 void nt_gpm_close(struct nt_gpm *gpm)
 {
-	for (uint32_t i = 0; i < NT_GPU_CARDS; i++) {
-		if (!gpm->card[i].later)
-			continue;
-		(void)gpm->release(gpm->card[i].earlier);
-		(void)gpm->release(gpm->card[i].later);
-	}
+	for (uint32_t i = 0; i < NT_GPU_CARDS; i++)
+		forget(gpm, &gpm->card[i]);
 }

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 enum {
-	NT_GPU_CARDS = 32, /* of a node; further ones are not read */
-	NT_GPU_CARD_ID = 48, /* bytes of a UUID with its NUL */
+	NT_GPU_CARDS = 64, /* of a node, with its MIG instances; further ones are not read */
+	NT_GPU_CARD_ID = 64, /* bytes of a UUID with its NUL */
 	NT_GPU_CARD_PIDS = 32, /* processes of a card; further ones are not known */
 	NT_GPU_CARD_WHOLE = 1000000, /* of a share */
 };
@@ -59,10 +59,12 @@ enum {
 };
 
 struct nt_gpu_card {
-	char id[NT_GPU_CARD_ID]; /* "GPU-…" */
+	char id[NT_GPU_CARD_ID]; /* "GPU-…", "MIG-…" */
 	uint32_t known; /* a bit per value; the others were not to be had */
 	uint32_t pid[NT_GPU_CARD_PIDS]; /* that compute on it, in the worker's namespace */
 	uint32_t pids, pids_over_cap;
+	/* Not 0: an instance of MIG. Its health is its card's, its processes and memory are its own. */
+	uint32_t is_instance;
 	uint64_t value[NT_GPU_CARD_END];
 };
 

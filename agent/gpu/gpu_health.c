@@ -78,10 +78,10 @@ const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *healt
 	return health->has_cards ? &health->answer.cards : NULL;
 }
 
-bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
+bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid, const char *gpu,
 		      struct nt_gpu_total *ret_total)
 {
-	return health->has_cards && nt_gpu_totals_get(&health->totals, pid, ret_total);
+	return health->has_cards && nt_gpu_totals_get(&health->totals, pid, gpu, ret_total);
 }
 
 uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health)

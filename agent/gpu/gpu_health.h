@@ -41,7 +41,7 @@ void nt_gpu_health_tick(struct nt_gpu_health *health, uint64_t now_ns);
 /* The last answer; NULL: there is none, or the last attempt failed. */
 const struct nt_gpu_cards *nt_gpu_health_cards(const struct nt_gpu_health *health);
 /* What the GPUs of a process add up to: see nt_gpu_totals_get(). False if they are not known now. */
-bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid,
+bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid, const char *gpu,
 		      struct nt_gpu_total *ret_total);
 /* When the last answer was requested, by the clock of the ticks; 0: there is none. */
 uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health);

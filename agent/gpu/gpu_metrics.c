@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/gpu/gpu_metrics.h"
 
-/* How the cards' values become the node's. */
+/* How the cards' values become the node's. Those of MIG instances are their cards'. */
 enum of_cards {
 	SUM,
 	LARGEST,
@@ -39,7 +39,7 @@ static const struct {
 
 enum {
 	TABLE = sizeof(table) / sizeof(table[0]),
-	OTHERS = 6, /* metrics that are no row */
+	OTHERS = 7, /* metrics that are no row */
 	HELD = NT_GPU_REASON_POWER_CAP | NT_GPU_REASON_HARDWARE | NT_GPU_REASON_THERMAL |
 	       NT_GPU_REASON_HARDWARE_THERMAL | NT_GPU_REASON_POWER_BRAKE,
 };
@@ -55,7 +55,8 @@ static bool gather(const struct nt_gpu_cards *cards, size_t row, double *ret_val
 		uint64_t value;
 		double scaled;
 
-		if (!nt_gpu_card_get(&cards->card[i], table[row].value, &value))
+		if (cards->card[i].is_instance ||
+		    !nt_gpu_card_get(&cards->card[i], table[row].value, &value))
 			continue;
 		scaled = (double)value * table[row].unit;
 		if (table[row].of != LARGEST)
@@ -80,7 +81,7 @@ static bool find_held(const struct nt_gpu_cards *cards, double *ret_least, doubl
 		const struct nt_gpu_card *card = &cards->card[i];
 		uint64_t clock, most, reasons;
 
-		if (!nt_gpu_card_get(card, NT_GPU_CARD_CLOCK, &clock) ||
+		if (card->is_instance || !nt_gpu_card_get(card, NT_GPU_CARD_CLOCK, &clock) ||
 		    !nt_gpu_card_get(card, NT_GPU_CARD_CLOCK_MOST, &most) || !most ||
 		    !nt_gpu_card_get(card, NT_GPU_CARD_REASONS, &reasons))
 			continue;
@@ -105,12 +106,15 @@ static double count_unknown(const struct nt_gpu_cards *cards)
 size_t nt_gpu_metrics(const struct nt_gpu_cards *cards,
 		      struct nt_metric_value ret_metric[NT_GPU_METRICS])
 {
-	double value, held;
+	double value, held, instances = 0.0;
 	size_t n = 0;
 
 	if (!cards)
 		return 0;
-	ret_metric[n++] = (struct nt_metric_value){"gpu_cards", cards->count};
+	for (uint32_t i = 0; i < cards->count; i++)
+		instances += cards->card[i].is_instance != 0;
+	ret_metric[n++] = (struct nt_metric_value){"gpu_cards", cards->count - instances};
+	ret_metric[n++] = (struct nt_metric_value){"gpu_mig_instances", instances};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_lost", cards->lost};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_cards_over_cap", cards->over_cap};
 	ret_metric[n++] = (struct nt_metric_value){"gpu_processes_over_cap", count_unknown(cards)};

@@ -7,7 +7,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_GPU_METRICS = 25,
+	NT_GPU_METRICS = 26,
 };
 
 /*

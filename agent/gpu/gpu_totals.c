@@ -142,7 +142,8 @@ static void part(struct nt_gpu_totals_card *card, const struct nt_gpu_card *now,
 		card->former[card->formers++ % NT_GPU_CARD_PIDS] = (struct nt_gpu_former){
 			.pid = card->last.pid[i], .until_ns = now_ns + NT_GPU_TOTALS_KEPT_NS};
 	}
-	card->last.pids = 0;
+	card->last.pids = card->last.pids_over_cap = 0;
+	card->is_here = false;
 }
 
 static bool had(const struct nt_gpu_totals_card *card, uint32_t pid, uint64_t now_ns)
@@ -180,12 +181,41 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 			add(&totals->card[at].total, &totals->card[at].last, card, gap_ns);
 		}
 		totals->card[at].last = *card;
+		totals->card[at].is_here = true;
 	}
 	totals->read_ns = now_ns;
 }
 
-/* Adds up the cards that the process has, or had. */
-static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, bool formerly,
+/* A process may state any UUID: a card whose processes are known is not its own by that. */
+static bool was_given(const struct nt_gpu_totals_card *card, const char *gpu)
+{
+	return !card->last.pids && !card->last.pids_over_cap && strcmp(card->id, gpu) == 0;
+}
+
+enum by {
+	BY_PROCESS,
+	BY_FORMER_PROCESS,
+	BY_UUID,
+};
+
+static bool is_of(const struct nt_gpu_totals *totals, uint32_t at, uint32_t pid, const char *gpu,
+		  enum by by)
+{
+	const struct nt_gpu_totals_card *card = &totals->card[at];
+
+	switch (by) {
+	case BY_PROCESS:
+		return has(&card->last, pid);
+	case BY_FORMER_PROCESS:
+		return had(card, pid, totals->read_ns);
+	case BY_UUID:
+		return card->is_here && was_given(card, gpu);
+	}
+	return false;
+}
+
+/* Adds up the cards of the process. */
+static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, const char *gpu, enum by by,
 		   struct nt_gpu_total *ret_total)
 {
 	bool found = false;
@@ -194,8 +224,7 @@ static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, bool former
 	for (uint32_t i = 0; i < totals->count; i++) {
 		const struct nt_gpu_total *total = &totals->card[i].total;
 
-		if (formerly ? !had(&totals->card[i], pid, totals->read_ns)
-			     : !has(&totals->card[i].last, pid))
+		if (!is_of(totals, i, pid, gpu, by))
 			continue;
 		ret_total->thermal_ns = larger(ret_total->thermal_ns, total->thermal_ns);
 		ret_total->power_ns = larger(ret_total->power_ns, total->power_ns);
@@ -225,8 +254,10 @@ static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, bool former
 	return found;
 }
 
-bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
+bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid, const char *gpu,
 		       struct nt_gpu_total *ret_total)
 {
-	return add_up(totals, pid, false, ret_total) || add_up(totals, pid, true, ret_total);
+	return add_up(totals, pid, NULL, BY_PROCESS, ret_total) ||
+	       add_up(totals, pid, NULL, BY_FORMER_PROCESS, ret_total) ||
+	       (gpu && *gpu && add_up(totals, pid, gpu, BY_UUID, ret_total));
 }

@@ -25,6 +25,7 @@ struct nt_gpu_totals {
 		char id[NT_GPU_CARD_ID];
 		struct nt_gpu_total total;
 		struct nt_gpu_card last;
+		bool is_here; /* in the last reading */
 		/* The processes that it had last; a ring. */
 		struct nt_gpu_former {
 			uint32_t pid;
@@ -41,9 +42,10 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 /*
  * The totals of the cards on which the process computes, by the last reading, or if there is none, did
  * so shortly before: the longest times, the slowest clock, and the sums of errors, memory and what
- * computed. False: there is no such card.
+ * computed. gpu: the UUID that the process was given, of a card or of a MIG instance, or NULL: it
+ * counts where the driver names no process of that card. False: there is no such card.
  */
-bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid,
+bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid, const char *gpu,
 		       struct nt_gpu_total *ret_total);
 
 #endif

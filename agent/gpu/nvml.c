@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/gpu/gpm.h"
+#include "agent/gpu/mig.h"
 #include "agent/gpu/nvml_abi.h"
 #include "agent/gpu/nvml_symbol.h"
 
@@ -93,11 +94,14 @@ struct nt_nvml {
 	bool initialised;
 	struct functions fn;
 	struct nt_gpm gpm;
+	struct nt_mig mig;
 	nt_nvml_event_set events; /* NULL: there are none */
 	nt_nvml_device device[NT_GPU_CARDS];
 	char id[NT_GPU_CARDS][NT_GPU_CARD_ID];
 	uint32_t count, over_cap;
-	uint64_t xids[NT_GPU_CARDS], last_xid[NT_GPU_CARDS];
+	struct xids {
+		uint64_t count, last;
+	} xids[NT_GPU_CARDS], of_instance[NT_GPU_CARDS][NT_MIG_INSTANCES]; /* by its id */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -118,6 +122,7 @@ static int find_functions(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 		}
 	}
 	nt_gpm_open(&nvml->gpm, nvml->library);
+	nt_mig_open(&nvml->mig, nvml->library);
 	return 0;
 }
 
@@ -162,7 +167,6 @@ static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 		if (nvml->fn.by_index(i, &device) != NT_NVML_SUCCESS)
 			continue;
 		nvml->device[nvml->count] = device;
-		nt_gpm_add(&nvml->gpm, nvml->count, device);
 		if (nvml->fn.uuid(device, nvml->id[nvml->count], NT_GPU_CARD_ID) != NT_NVML_SUCCESS)
 			(void)snprintf(nvml->id[nvml->count], NT_GPU_CARD_ID, "GPU %u", i);
 		nvml->id[nvml->count++][NT_GPU_CARD_ID - 1] = '\0';
@@ -329,6 +333,26 @@ static void read_processes(const struct functions *fn, nt_nvml_device device,
 	card->pids_over_cap = count > card->pids ? count - card->pids : 0;
 }
 
+static void note_xid(struct xids *xids, uint64_t xid)
+{
+	xids->count++;
+	xids->last = xid;
+}
+
+/* An error that is not of one MIG instance is of all of them. */
+static void take_event(struct nt_nvml *nvml, uint32_t at, const struct nt_nvml_event *event)
+{
+	struct xids *of_instance = nvml->of_instance[at];
+
+	note_xid(&nvml->xids[at], event->data);
+	if (event->gpu_instance < NT_MIG_INSTANCES) {
+		note_xid(&of_instance[event->gpu_instance], event->data);
+		return;
+	}
+	for (uint32_t i = 0; i < NT_MIG_INSTANCES; i++)
+		note_xid(&of_instance[i], event->data);
+}
+
 static void take_events(struct nt_nvml *nvml)
 {
 	for (int n = 0; nvml->events && n < XIDS_A_READ; n++) {
@@ -336,14 +360,23 @@ static void take_events(struct nt_nvml *nvml)
 
 		if (nvml->fn.wait(nvml->events, &event, 0) != NT_NVML_SUCCESS)
 			return;
-		for (uint32_t i = 0; i < nvml->count; i++) {
-			if (nvml->device[i] != event.device || !(event.type & NT_NVML_EVENT_XID) ||
-			    event.data == XID_OF_A_KILL)
-				continue;
-			nvml->xids[i]++;
-			nvml->last_xid[i] = event.data;
-		}
+		if (!(event.type & NT_NVML_EVENT_XID) || event.data == XID_OF_A_KILL)
+			continue;
+		for (uint32_t i = 0; i < nvml->count; i++)
+			if (nvml->device[i] == event.device)
+				take_event(nvml, i, &event);
 	}
+}
+
+static void set_xids(const struct nt_nvml *nvml, const struct xids *xids, struct nt_gpu_card *card)
+{
+	if (!nvml->events)
+		return;
+	set(card, NT_GPU_CARD_XIDS, xids->count);
+	if (xids->count)
+		set(card, NT_GPU_CARD_LAST_XID, xids->last);
+	else
+		card->known &= ~(UINT32_C(1) << NT_GPU_CARD_LAST_XID);
 }
 
 static bool is_lost(const struct functions *fn, nt_nvml_device device)
@@ -354,26 +387,68 @@ static bool is_lost(const struct functions *fn, nt_nvml_device device)
 	return r == NT_NVML_GPU_IS_LOST || r == NT_NVML_RESET_REQUIRED;
 }
 
+/* Health is the card's; processes, memory and what computes are the instance's. */
+static void read_instance(struct nt_nvml *nvml, uint32_t at, const struct nt_mig_instance *instance,
+			  const struct nt_gpu_card *whole, struct nt_gpu_card *card)
+{
+	const struct functions *fn = &nvml->fn;
+	struct nt_nvml_memory memory = {0};
+
+	*card = *whole;
+	card->is_instance = 1;
+	card->pids = card->pids_over_cap = 0;
+	memset(card->id, 0, sizeof(card->id));
+	if (fn->uuid(instance->device, card->id, sizeof(card->id)) != NT_NVML_SUCCESS)
+		(void)snprintf(card->id, sizeof(card->id), "MIG %u of %.32s", instance->id,
+			       nvml->id[at]);
+	card->id[sizeof(card->id) - 1] = '\0';
+	card->known &= ~(UINT32_C(1) << NT_GPU_CARD_MEMORY_USED |
+			 UINT32_C(1) << NT_GPU_CARD_MEMORY_TOTAL | UINT32_C(1) << NT_GPU_CARD_USED);
+	if (fn->memory && fn->memory(instance->device, &memory) == NT_NVML_SUCCESS) {
+		set(card, NT_GPU_CARD_MEMORY_USED, memory.used);
+		set(card, NT_GPU_CARD_MEMORY_TOTAL, memory.total);
+	}
+	set_xids(nvml,
+		 instance->id < NT_MIG_INSTANCES ? &nvml->of_instance[at][instance->id]
+						 : &nvml->xids[at],
+		 card);
+	read_processes(fn, instance->device, card);
+	nt_gpm_read(&nvml->gpm, nvml->device[at], instance->id, card);
+}
+
+static void read_card(struct nt_nvml *nvml, uint32_t at, struct nt_gpu_cards *cards)
+{
+	struct nt_mig_instance instance[NT_MIG_INSTANCES];
+	struct nt_gpu_card *card = &cards->card[at];
+	const nt_nvml_device device = nvml->device[at];
+	uint32_t instances;
+
+	memcpy(card->id, nvml->id[at], sizeof(card->id));
+	set_xids(nvml, &nvml->xids[at], card);
+	if (is_lost(&nvml->fn, device)) {
+		cards->lost++;
+		return;
+	}
+	read_gauges(&nvml->fn, device, card);
+	read_counters(&nvml->fn, device, card);
+	if (!nt_mig_list(&nvml->mig, device, instance, &instances)) {
+		read_processes(&nvml->fn, device, card);
+		nt_gpm_read(&nvml->gpm, device, NT_GPM_WHOLE, card);
+		return;
+	}
+	for (uint32_t i = 0; i < instances; i++) {
+		if (cards->count == NT_GPU_CARDS)
+			cards->over_cap++;
+		else
+			read_instance(nvml, at, &instance[i], card, &cards->card[cards->count++]);
+	}
+}
+
 void nt_nvml_read(struct nt_nvml *nvml, struct nt_gpu_cards *ret_cards)
 {
 	*ret_cards = (struct nt_gpu_cards){.count = nvml->count, .over_cap = nvml->over_cap};
 	take_events(nvml);
-	for (uint32_t i = 0; i < nvml->count; i++) {
-		struct nt_gpu_card *card = &ret_cards->card[i];
-
-		memcpy(card->id, nvml->id[i], sizeof(card->id));
-		if (nvml->events) {
-			set(card, NT_GPU_CARD_XIDS, nvml->xids[i]);
-			if (nvml->xids[i])
-				set(card, NT_GPU_CARD_LAST_XID, nvml->last_xid[i]);
-		}
-		if (is_lost(&nvml->fn, nvml->device[i])) {
-			ret_cards->lost++;
-			continue;
-		}
-		read_gauges(&nvml->fn, nvml->device[i], card);
-		read_counters(&nvml->fn, nvml->device[i], card);
-		read_processes(&nvml->fn, nvml->device[i], card);
-		nt_gpm_read(&nvml->gpm, i, nvml->device[i], card);
-	}
+	nt_gpm_begin(&nvml->gpm);
+	for (uint32_t i = 0; i < nvml->count; i++)
+		read_card(nvml, i, ret_cards);
 }

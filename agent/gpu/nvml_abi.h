@@ -29,6 +29,7 @@ enum {
 	NT_NVML_EVENT_XID = 8,
 	NT_NVML_LINKS = 36, /* of a card at most; releases before 13 have 18 */
 	NT_NVML_LINK_COUNTERS = 4, /* replays, recoveries, errors of flits and of data */
+	NT_NVML_MIG_ENABLED = 1,
 	NT_NVML_GPM_VERSION = 1, /* of both structs of GPM */
 	NT_NVML_GPM_SM_ACTIVE = 2,
 	NT_NVML_GPM_SM_OCCUPANCY = 3,

@@ -41,9 +41,12 @@ struct nt_tracker;
 struct nt_tracker_source {
 	struct nt_memory memory;
 	int (*describe)(void *data, uint32_t pid, struct nt_process_facts *ret_facts);
-	/* *host is the caller's cache of an open file set; the tracker closes it. */
-	int (*sample)(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
-		      struct nt_host_sample *ret_sample);
+	/*
+	 * gpu: the UUID that the process was given, or other text. *host is the caller's cache of an
+	 * open file set; the tracker closes it.
+	 */
+	int (*sample)(void *data, uint32_t pid, uint32_t tid, const char *gpu,
+		      struct nt_host **host, struct nt_host_sample *ret_sample);
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
 	/* The owner of the process. NULL: each is its own. */
 	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);

@@ -99,7 +99,8 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		rank->host = NULL;
 		rank->host_before_holds = false;
 	}
-	if (source->sample(source->data, rank->process->pid, tid, &rank->host, &now) < 0) {
+	if (source->sample(source->data, rank->process->pid, tid, rank->process->placement.gpu,
+			   &rank->host, &now) < 0) {
 		rank->host_before_holds = false;
 		return host;
 	}

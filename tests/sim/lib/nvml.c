@@ -10,6 +10,8 @@
  *                          not supported.
  *   NUMBER pid PID         a process that computes on it; any number of lines
  *   xid NUMBER XID         an event of that GPU, reported once
+ *   NUMBER mig 1           it is divided by MIG,
+ *   NUMBER instance ID     into instances, which are cards "NUMBER/ID" in other lines, of "xid" as well
  *   late-pid NUMBER PID    when this process has ended, its card has it no longer, and
  *   late-xid NUMBER XID    this event of that GPU is reported, once
  *   NUMBER gpm 1           it has GPM, if the library is opened afterwards
@@ -22,6 +24,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +36,16 @@ enum {
 	NOT_FOUND = 6,
 	INSUFFICIENT_SIZE = 7,
 	TIMEOUT = 10,
-	CARDS = 64,
+	CARDS = 96,
 	WORD = 32,
 	LINE = 128,
 	EVENT_XID = 8,
 	INVALID_ARGUMENT = 2,
 	GPM_METRICS = 64,
+	INSTANCES = 32,
 };
 
-static struct nvmlDevice_st cards[CARDS];
+static struct nvmlDevice_st cards[CARDS], instances[CARDS][INSTANCES];
 static unsigned int xids_reported;
 static bool is_late_reported;
 
@@ -53,13 +57,33 @@ static char *cut(char **line)
 	return word && *word ? word : NULL;
 }
 
-static unsigned long long number_of(const char *word)
+static unsigned long long digits(const char **word)
 {
 	unsigned long long number = 0;
 
-	while (*word >= '0' && *word <= '9')
-		number = 10 * number + (unsigned long long)(*word++ - '0');
+	while (**word >= '0' && **word <= '9')
+		number = 10 * number + (unsigned long long)(*(*word)++ - '0');
 	return number;
+}
+
+/* Of "NUMBER/ID" the number, and in the upper half the id and one. */
+static unsigned long long number_of(const char *word)
+{
+	const unsigned long long number = digits(&word);
+
+	if (*word != '/')
+		return number;
+	word++;
+	return number | (digits(&word) + 1) << 32;
+}
+
+/* As it is named in the file. */
+static void label(const struct nvmlDevice_st *card, char name[WORD])
+{
+	if (card->instance < 0)
+		(void)snprintf(name, WORD, "%u", card->number);
+	else
+		(void)snprintf(name, WORD, "%u/%d", card->number, card->instance);
 }
 
 /* Finds the line with these first words. skip: so many others before it. */
@@ -92,7 +116,7 @@ static int get(const struct nvmlDevice_st *card, const char *name, unsigned long
 	char number[WORD];
 	unsigned long long value = 0;
 
-	(void)snprintf(number, sizeof(number), "%u", card->number);
+	label(card, number);
 	if (find(number, "result", 0, NULL, &value))
 		return (int)value;
 	return find(number, name, 0, NULL, ret_value) ? SUCCESS : NOT_SUPPORTED;
@@ -112,8 +136,11 @@ int nvmlInit_v2(void)
 {
 	unsigned long long ignored, result;
 
-	for (unsigned int i = 0; i < CARDS; i++)
-		cards[i].number = i;
+	for (unsigned int i = 0; i < CARDS; i++) {
+		cards[i] = (struct nvmlDevice_st){.number = i, .instance = -1};
+		for (int j = 0; j < INSTANCES; j++)
+			instances[i][j] = (struct nvmlDevice_st){.number = i, .instance = j};
+	}
 	return find("init", NULL, 0, &result, &ignored) ? (int)result : SUCCESS;
 }
 
@@ -148,7 +175,11 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, struct nvmlDevice_st **dev
 
 int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len)
 {
-	(void)snprintf(uuid, len, "GPU-%08x-0000-0000-0000-000000000000", device->number);
+	if (device->instance < 0)
+		(void)snprintf(uuid, len, "GPU-%08x-0000-0000-0000-000000000000", device->number);
+	else
+		(void)snprintf(uuid, len, "MIG-%08x-0000-0000-0000-%012x", device->number,
+			       (unsigned int)device->instance);
 	return SUCCESS;
 }
 
@@ -256,7 +287,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 	unsigned long long pid = 0;
 	char number[WORD];
 
-	(void)snprintf(number, sizeof(number), "%u", device->number);
+	label(device, number);
 	*count = 0;
 	for (unsigned int at = 0; find(number, "pid", at, NULL, &pid); at++) {
 		if (has_ended(pid))
@@ -266,6 +297,72 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 		++*count;
 	}
 	return *count <= cap ? SUCCESS : INSUFFICIENT_SIZE;
+}
+
+/* Holds the values of the time until now. */
+static int fill(struct nvmlDevice_st *device, struct nvmlGpmSample_st *sample)
+{
+	unsigned long long value;
+	char name[WORD];
+
+	if (get(device, "gpm", &value) != SUCCESS)
+		return NOT_SUPPORTED;
+	sample->device = device;
+	for (unsigned int i = 0; i < GPM_METRICS; i++) {
+		(void)snprintf(name, sizeof(name), "gpm-%u", i);
+		sample->value[i] = -1.0;
+		if (get(device, name, &value) == SUCCESS) {
+			sample->value[i] = (double)value / 1000.0;
+			continue;
+		}
+		(void)snprintf(name, sizeof(name), "gpm-nan-%u", i);
+		if (get(device, name, &value) == SUCCESS)
+			sample->value[i] = NAN;
+	}
+	return SUCCESS;
+}
+
+int nvmlDeviceGetMigMode(struct nvmlDevice_st *device, unsigned int *mode, unsigned int *pending)
+{
+	*pending = 0;
+	return get_int(device, "mig", mode);
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(struct nvmlDevice_st *device, unsigned int *count)
+{
+	(void)device;
+	*count = INSTANCES;
+	return SUCCESS;
+}
+
+/* Every second index has one. */
+int nvmlDeviceGetMigDeviceHandleByIndex(struct nvmlDevice_st *device, unsigned int index,
+					struct nvmlDevice_st **instance)
+{
+	unsigned long long id = 0;
+	char number[WORD];
+
+	label(device, number);
+	if (index % 2 || !find(number, "instance", index / 2, NULL, &id))
+		return NOT_FOUND;
+	*instance = &instances[device->number][id % INSTANCES];
+	return SUCCESS;
+}
+
+int nvmlDeviceGetGpuInstanceId(struct nvmlDevice_st *device, unsigned int *id)
+{
+	*id = (unsigned int)device->instance;
+	return device->instance < 0 ? NOT_SUPPORTED : SUCCESS;
+}
+
+int nvmlGpmMigSampleGet(struct nvmlDevice_st *device, unsigned int instance,
+			struct nvmlGpmSample_st *sample)
+{
+	unsigned int mig = 0;
+
+	if (get_int(device, "mig", &mig) != SUCCESS || !mig || instance >= INSTANCES)
+		return INVALID_ARGUMENT;
+	return fill(&instances[device->number][instance], sample);
 }
 
 int nvmlGpmQueryDeviceSupport(struct nvmlDevice_st *device, struct nvml_gpm_support *support)
@@ -289,27 +386,13 @@ int nvmlGpmSampleFree(struct nvmlGpmSample_st *sample)
 	return SUCCESS;
 }
 
-/* Holds the values of the time until now. */
+/* As the library: not of a card that is divided. */
 int nvmlGpmSampleGet(struct nvmlDevice_st *device, struct nvmlGpmSample_st *sample)
 {
-	unsigned long long value;
-	char name[WORD];
+	unsigned int mig = 0;
 
-	if (get(device, "gpm", &value) != SUCCESS)
-		return NOT_SUPPORTED;
-	sample->device = device;
-	for (unsigned int i = 0; i < GPM_METRICS; i++) {
-		(void)snprintf(name, sizeof(name), "gpm-%u", i);
-		sample->value[i] = -1.0;
-		if (get(device, name, &value) == SUCCESS) {
-			sample->value[i] = (double)value / 1000.0;
-			continue;
-		}
-		(void)snprintf(name, sizeof(name), "gpm-nan-%u", i);
-		if (get(device, name, &value) == SUCCESS)
-			sample->value[i] = NAN;
-	}
-	return SUCCESS;
+	return get_int(device, "mig", &mig) == SUCCESS && mig ? NOT_SUPPORTED
+							      : fill(device, sample);
 }
 
 int nvmlGpmMetricsGet(struct nvml_gpm_request *request)
@@ -351,7 +434,8 @@ int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms)
 		is_late_reported = true;
 	else
 		return TIMEOUT;
-	event->device = &cards[number % CARDS];
+	event->device = &cards[(number & UINT32_MAX) % CARDS];
+	event->gpu_instance = number >> 32 ? (unsigned int)(number >> 32) - 1 : UINT32_MAX;
 	event->type = EVENT_XID;
 	return SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 struct nvmlDevice_st {
 	unsigned int number;
+	int instance; /* of MIG; -1: the card */
 };
 
 /* nvmlEventData_t */
@@ -76,6 +77,13 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 				    unsigned long long *errors);
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
 					    struct nvml_process *process);
+int nvmlDeviceGetMigMode(struct nvmlDevice_st *device, unsigned int *mode, unsigned int *pending);
+int nvmlDeviceGetMaxMigDeviceCount(struct nvmlDevice_st *device, unsigned int *count);
+int nvmlDeviceGetMigDeviceHandleByIndex(struct nvmlDevice_st *device, unsigned int index,
+					struct nvmlDevice_st **instance);
+int nvmlDeviceGetGpuInstanceId(struct nvmlDevice_st *device, unsigned int *id);
+int nvmlGpmMigSampleGet(struct nvmlDevice_st *device, unsigned int instance,
+			struct nvmlGpmSample_st *sample);
 int nvmlGpmQueryDeviceSupport(struct nvmlDevice_st *device, struct nvml_gpm_support *support);
 int nvmlGpmSampleAlloc(struct nvmlGpmSample_st **sample);
 int nvmlGpmSampleFree(struct nvmlGpmSample_st *sample);

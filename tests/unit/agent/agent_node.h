@@ -55,6 +55,7 @@ struct node {
 	struct nt_process_counters counters;
 	struct nt_host_sample host;
 	bool has_host;
+	char gpu[64]; /* of the process that was sampled last */
 	const struct nt_placement *placement; /* placement of every process; NULL: unknown */
 	bool has_api; /* there is an API server */
 	const char *namespace; /* its state of every pod; NULL: not yet */
@@ -89,14 +90,15 @@ static inline int node_describe(void *data, uint32_t pid, struct nt_process_fact
 	return -ESRCH;
 }
 
-static inline int node_sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
-			      struct nt_host_sample *ret_sample)
+static inline int node_sample(void *data, uint32_t pid, uint32_t tid, const char *gpu,
+			      struct nt_host **host, struct nt_host_sample *ret_sample)
 {
-	const struct node *node = data;
+	struct node *node = data;
 
 	(void)pid;
 	(void)tid;
 	(void)host;
+	(void)snprintf(node->gpu, sizeof(node->gpu), "%s", gpu);
 	*ret_sample = node->host;
 	return node->has_host ? 0 : -ESRCH;
 }

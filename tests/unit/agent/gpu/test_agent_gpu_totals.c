@@ -58,7 +58,7 @@ static struct nt_gpu_total total_of(const struct reading *reading, uint32_t pid)
 {
 	struct nt_gpu_total total;
 
-	assert_true(nt_gpu_totals_get(&reading->totals, pid, &total));
+	assert_true(nt_gpu_totals_get(&reading->totals, pid, NULL, &total));
 	return total;
 }
 
@@ -186,19 +186,19 @@ static void a_process_without_a_card_has_no_totals(void **state)
 	struct nt_gpu_total total;
 
 	read_after(reading, 0);
-	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, NULL, &total));
 	assert_int_equal(total.thermal_ns, 0);
 	reading->cards.card[0].pids = 0;
 	read_after(reading, NT_SECOND);
 	read_after(reading, NT_GPU_TOTALS_KEPT_NS);
-	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, NULL, &total));
 	/* A card that is gone has no processes. */
 	reading->cards.card[0].pids = 1;
 	read_after(reading, NT_SECOND);
 	reading->cards.count = 0;
 	read_after(reading, NT_SECOND);
 	read_after(reading, NT_GPU_TOTALS_KEPT_NS);
-	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, NULL, &total));
 }
 
 /* The error that ended it is read when the driver lists it no longer. */
@@ -219,7 +219,7 @@ static void a_process_that_ended_keeps_its_card_for_a_while(void **state)
 	read_after(reading, NT_GPU_TOTALS_KEPT_NS - 1);
 	assert_int_equal(total_of(reading, PID).xids, 1);
 	read_after(reading, 1);
-	assert_false(nt_gpu_totals_get(&reading->totals, PID, &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID, NULL, &total));
 }
 
 /* Its number is that of another process, on another card. */
@@ -249,9 +249,44 @@ static void the_last_processes_of_a_card_are_remembered(void **state)
 	}
 	reading->cards.card[0].pids = 0;
 	read_after(reading, 1);
-	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, &total));
-	assert_true(nt_gpu_totals_get(&reading->totals, PID + 2, &total));
-	assert_true(nt_gpu_totals_get(&reading->totals, PID + NT_GPU_CARD_PIDS + 1, &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, NULL, &total));
+	assert_true(nt_gpu_totals_get(&reading->totals, PID + 2, NULL, &total));
+	assert_true(nt_gpu_totals_get(&reading->totals, PID + NT_GPU_CARD_PIDS + 1, NULL, &total));
+}
+
+/* A MIG instance or a card by the UUID of the environment, where the driver names no processes. */
+static void a_uuid_counts_where_processes_are_not_known(void **state)
+{
+	struct reading *reading = *state;
+	struct nt_gpu_total total;
+
+	(void)snprintf(reading->cards.card[1].id, NT_GPU_CARD_ID,
+		       "MIG-00000000-0000-0000-0000-000000000003");
+	reading->cards.card[1].is_instance = 1;
+	set(reading, 0, NT_GPU_CARD_CLOCK, 1980);
+	set(reading, 1, NT_GPU_CARD_CLOCK, 990);
+	read_after(reading, 0);
+	read_after(reading, NT_SECOND);
+	assert_true(
+		nt_gpu_totals_get(&reading->totals, PID + 1, reading->cards.card[1].id, &total));
+	assert_int_equal(total.clock_mhz, 990);
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, "MIG-0", &total));
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, "", &total));
+	/* The other card has processes, and this is none of them: it states what is not so. */
+	assert_false(nt_gpu_totals_get(&reading->totals, PID + 1, "GPU-0", &total));
+	/* What the driver says of a process counts first. */
+	assert_true(nt_gpu_totals_get(&reading->totals, PID, reading->cards.card[1].id, &total));
+	assert_int_equal(total.clock_mhz, 1980);
+	/* A card with so many processes that none is named has some. */
+	reading->cards.card[1].pids_over_cap = 300;
+	read_after(reading, NT_SECOND);
+	assert_false(
+		nt_gpu_totals_get(&reading->totals, PID + 1, reading->cards.card[1].id, &total));
+	reading->cards.card[1].pids_over_cap = 0;
+	reading->cards.count = 1;
+	read_after(reading, NT_SECOND);
+	assert_false(
+		nt_gpu_totals_get(&reading->totals, PID + 1, reading->cards.card[1].id, &total));
 }
 
 static void of_several_cards_the_worst_counts(void **state)
@@ -333,6 +368,7 @@ int main(void)
 		TOTALS_TEST(a_process_that_ended_keeps_its_card_for_a_while),
 		TOTALS_TEST(the_card_that_a_process_has_counts_before_the_one_that_it_had),
 		TOTALS_TEST(the_last_processes_of_a_card_are_remembered),
+		TOTALS_TEST(a_uuid_counts_where_processes_are_not_known),
 		TOTALS_TEST(of_several_cards_the_worst_counts),
 		TOTALS_TEST(cards_keep_their_totals),
 		TOTALS_TEST(more_cards_than_places_replace_those_that_are_gone),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "agent/gpu/gpu_metrics.h"
+#include "agent/gpu/mig.h"
 #include "common/base/buf.h"
 
 #define LIBRARY "build/sim/lib/libnvidia-ml.so.1"
@@ -217,6 +218,97 @@ static void impossible_values_of_gpm_are_no_values(void **state)
 	assert_value(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, NT_GPU_CARD_WHOLE);
 	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_TENSOR_ACTIVE, &value));
 	assert_value(&cards.card[0], NT_GPU_CARD_PCIE_SENT, 1000000000000000);
+}
+
+/* Instances are GPUs of their own to jobs, and of one card to the driver. */
+static void instances_have_their_cards_health_and_their_own_processes(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_metric_value metric[NT_GPU_METRICS];
+	struct nt_gpu_cards cards;
+	uint64_t value;
+	size_t n;
+
+	(void)state;
+	tell("0 gpm 1\n0 mig 1\n0 clock 990\n0 temperature 91\n0 memory-total 80\n0 memory-used 8\n"
+	     "0 pid 7\n0 instance 3\n0 instance 5\n"
+	     "0/3 gpm 1\n0/3 gpm-2 50000\n0/3 memory-total 40\n0/3 memory-used 4\n0/3 pid 7\n"
+	     "0/5 pid 8\n1 clock 1980\n1 pid 9\n"
+	     "xid 0/5 43\nxid 0 79\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	nt_nvml_read(nvml, &cards);
+	assert_true(nt_gpu_cards_are_sound(&cards));
+	assert_int_equal(cards.count, 4);
+	assert_int_equal(cards.card[0].pids, 0);
+	assert_int_equal(cards.card[1].pid[0], 9);
+	assert_false(cards.card[1].is_instance);
+	assert_true(cards.card[2].is_instance && cards.card[3].is_instance);
+	assert_string_equal(cards.card[2].id, "MIG-00000000-0000-0000-0000-000000000003");
+	assert_int_equal(cards.card[2].pids, 1);
+	assert_int_equal(cards.card[2].pid[0], 7);
+	assert_int_equal(cards.card[3].pid[0], 8);
+	assert_value(&cards.card[2], NT_GPU_CARD_CLOCK, 990);
+	assert_value(&cards.card[3], NT_GPU_CARD_TEMPERATURE, 91);
+	assert_value(&cards.card[2], NT_GPU_CARD_MEMORY_TOTAL, 40);
+	assert_false(nt_gpu_card_get(&cards.card[3], NT_GPU_CARD_MEMORY_TOTAL, &value));
+	assert_value(&cards.card[2], NT_GPU_CARD_SM_ACTIVE, 500000);
+	assert_false(nt_gpu_card_get(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, &value));
+	assert_false(nt_gpu_card_get(&cards.card[3], NT_GPU_CARD_SM_ACTIVE, &value));
+	/* The error of one, and that of the card. */
+	assert_value(&cards.card[0], NT_GPU_CARD_XIDS, 2);
+	assert_value(&cards.card[2], NT_GPU_CARD_XIDS, 1);
+	assert_value(&cards.card[2], NT_GPU_CARD_LAST_XID, 79);
+	assert_value(&cards.card[3], NT_GPU_CARD_XIDS, 2);
+	n = nt_gpu_metrics(&cards, metric);
+	assert_true(metric_of(metric, n, "gpu_cards") == 2.0);
+	assert_true(metric_of(metric, n, "gpu_mig_instances") == 2.0);
+	assert_true(metric_of(metric, n, "gpu_memory_used_bytes") == 8.0);
+}
+
+/* They are made and destroyed while the library is open. */
+static void instances_may_change(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_gpu_cards cards;
+	uint64_t value;
+
+	(void)state;
+	tell("0 gpm 1\n0 mig 1\n0 instance 1\n0/1 gpm 1\n0/1 gpm-2 50000\n");
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[1], NT_GPU_CARD_SM_ACTIVE, 500000);
+	tell("0 gpm 1\n0 mig 0\n0 gpm-2 70000\n");
+	nt_nvml_read(nvml, &cards);
+	assert_int_equal(cards.count, 1);
+	nt_nvml_read(nvml, &cards);
+	assert_value(&cards.card[0], NT_GPU_CARD_SM_ACTIVE, 700000);
+	/* A first sample again: what it did meanwhile is not known. */
+	tell("0 gpm 1\n0 mig 1\n0 instance 1\n0/1 gpm 1\n0/1 gpm-2 50000\n");
+	nt_nvml_read(nvml, &cards);
+	assert_false(nt_gpu_card_get(&cards.card[1], NT_GPU_CARD_SM_ACTIVE, &value));
+}
+
+static void instances_over_the_cap_are_counted(void **state)
+{
+	nt_auto(nt_nvml) struct nt_nvml *nvml = NULL;
+	struct nt_gpu_cards cards;
+	FILE *file = fopen(path, "we");
+
+	(void)state;
+	assert_non_null(file);
+	for (int i = 0; i < 5; i++) {
+		(void)fprintf(file, "%d mig 1\n", i);
+		for (int j = 0; j < NT_MIG_INSTANCES; j++)
+			(void)fprintf(file, "%d instance %d\n", i, j);
+	}
+	assert_int_equal(fclose(file), 0);
+	nvml = open_library();
+	nt_nvml_read(nvml, &cards);
+	assert_true(nt_gpu_cards_are_sound(&cards));
+	assert_int_equal(cards.count, NT_GPU_CARDS);
+	assert_int_equal(cards.over_cap, 5 + 5 * NT_MIG_INSTANCES - NT_GPU_CARDS);
 }
 
 static void a_card_that_fell_off_the_bus_is_lost(void **state)
@@ -466,6 +558,9 @@ int main(void)
 		cmocka_unit_test(processes_are_those_of_their_card),
 		cmocka_unit_test(what_computes_is_known_from_the_second_reading_on),
 		cmocka_unit_test(impossible_values_of_gpm_are_no_values),
+		cmocka_unit_test(instances_have_their_cards_health_and_their_own_processes),
+		cmocka_unit_test(instances_may_change),
+		cmocka_unit_test(instances_over_the_cap_are_counted),
 		cmocka_unit_test(a_card_that_fell_off_the_bus_is_lost),
 		cmocka_unit_test(cards_over_the_cap_are_counted),
 		cmocka_unit_test(what_keeps_it_from_opening_is_stated),
