@@ -49,14 +49,16 @@ static bool has_incident(const struct nt_incidents *incidents)
 void nt_gpu_span_learn(const struct nt_detect *detect, struct nt_detect_rank *rank,
 		       const struct nt_frame_rank *seen)
 {
-	const bool is_longer = detect->step.level.sum > 0.0 || has_incident(&detect->incidents);
-	struct nt_gpu_span *span = is_longer ? &rank->gpu_since : &rank->gpu_before;
+	struct nt_gpu_span *span = &rank->gpu_since;
 
 	/* Not before it is known what a usual step is. */
-	if (!detect->step.past.ready || (!seen->gpu_activity_ns && span->known_ns <= 0.0))
+	if (!detect->step.past.ready ||
+	    (!seen->gpu_activity_ns && rank->gpu_before.known_ns <= 0.0))
 		return;
-	if (!is_longer)
+	if (detect->step.level.sum <= 0.0 && !has_incident(&detect->incidents)) {
 		rank->gpu_since = (struct nt_gpu_span){0};
+		span = &rank->gpu_before;
+	}
 	add(span, seen);
 	if (span->known_ns > NT_GPU_SPAN_NS)
 		fade(span);

@@ -65,7 +65,7 @@ static uint64_t part(uint64_t whole, const struct cl_call *call, int64_t now_ns)
 	return (uint64_t)((double)whole * (double)(now_ns - call->entry_ns) / of);
 }
 
-static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
+static int sample(void *data, uint32_t pid, uint32_t tid, const char *gpu, struct nt_host **host,
 		  struct nt_host_sample *ret_sample)
 {
 	struct cl_node *node = data;
@@ -74,6 +74,7 @@ static int sample(void *data, uint32_t pid, uint32_t tid, struct nt_host **host,
 	struct cl_host now;
 
 	(void)tid;
+	(void)gpu;
 	(void)host;
 	if (!process)
 		return -ESRCH;

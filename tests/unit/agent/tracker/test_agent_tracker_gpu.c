@@ -388,23 +388,6 @@ static void what_held_the_gpu_down_is_told_as_differences(void **state)
 	node_stop(&node);
 }
 
-/* Where the driver names no processes, the card is that of the environment. */
-static void the_instance_of_the_environment_is_stated(void **state)
-{
-	struct node node;
-
-	(void)state;
-	node_start(&node);
-	node.has_host = true;
-	node.host = (struct nt_host_sample){.state = 'S'};
-	ENVIRON(&node, PID,
-		MPI_ENVIRON("0") "CUDA_VISIBLE_DEVICES=MIG-1f0a4c8b-0000-0000-0000-000000000003\0");
-	mpi_process(&node, PID, 0, false);
-	mpi_steps(&node, PID, 21);
-	assert_string_equal(node.gpu, "MIG-1f0a4c8b-0000-0000-0000-000000000003");
-	node_stop(&node);
-}
-
 /* The same steps, in records. They come for seconds out of many. */
 static void run_records(struct device *device, int steps)
 {
@@ -691,7 +674,6 @@ int main(void)
 		cmocka_unit_test(of_several_ranks_in_a_process_no_kernel_is_anybodys),
 		cmocka_unit_test(no_interval_that_a_process_makes_up_does_harm),
 		cmocka_unit_test(what_held_the_gpu_down_is_told_as_differences),
-		cmocka_unit_test(the_instance_of_the_environment_is_stated),
 		cmocka_unit_test(own_work_is_known_while_it_is_measured),
 		cmocka_unit_test(records_of_a_process_that_is_no_rank_are_counted),
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),

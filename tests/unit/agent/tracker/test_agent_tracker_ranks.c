@@ -268,9 +268,27 @@ static void who_aborts_its_communicator_has_not_ended_well(void **state)
 	}
 }
 
+/* Where the driver names no processes, the card is that of the environment. */
+static void the_instance_of_the_environment_is_stated(void **state)
+{
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	node.has_host = true;
+	node.host = (struct nt_host_sample){.state = 'S'};
+	ENVIRON(&node, PID,
+		MPI_ENVIRON("0") "CUDA_VISIBLE_DEVICES=MIG-1f0a4c8b-0000-0000-0000-000000000003\0");
+	mpi_process(&node, PID, 0, false);
+	mpi_steps(&node, PID, 21);
+	assert_string_equal(node.gpu, "MIG-1f0a4c8b-0000-0000-0000-000000000003");
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_instance_of_the_environment_is_stated),
 		cmocka_unit_test(
 			a_process_that_drives_eight_devices_from_one_thread_is_eight_ranks),
 		cmocka_unit_test(a_process_with_a_thread_for_each_device_is_as_many_ranks),
