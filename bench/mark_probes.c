@@ -122,7 +122,7 @@ int mark_probes_attach(struct mark_probes *probes, int library)
 	if (r == 0)
 		r = attach_empty(probes->object, &probes->link);
 	if (r < 0)
-		fprintf(stderr, "cannot attach: %s\n", strerror(-r));
+		fprintf(stderr, "cannot attach: %s\n", strerrordesc_np(-r));
 	return r;
 }
 

@@ -9,6 +9,7 @@ set -euo pipefail
 rooms='
 plugin:
 plugin/cupti:
+plugin/nccl:
 bpf: plugin/gpu_record.h
 common/base:
 common/system:

@@ -2,7 +2,7 @@
 # Benchmarks: each figure in the docs has a command here. Figures are ratios of medians of one run.
 
 BENCH := build/bench
-bench_programs := $(patsubst bench/%.c,$(BENCH)/%,$(filter-out bench/stub.c bench/yajl.c %.bpf.c,$(wildcard bench/*.c)))
+bench_programs := $(patsubst bench/%.c,$(BENCH)/%,$(filter-out bench/mark_probes.c bench/stub.c bench/yajl.c %.bpf.c,$(wildcard bench/*.c)))
 
 $(BENCH)/libstub.so: bench/stub.c
 	@mkdir -p $(@D)
