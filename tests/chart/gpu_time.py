@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The policy that gives the library of GPU time to pods."""
+from rendering import POLICIES, SETS, find, holds, kinds, refused, render, same, test
+
+
+@test
+def pods_with_the_label_get_the_library_of_gpu_time_where_that_is_enabled():
+    for name in SETS:
+        same(set(POLICIES) & set(kinds(render(name))), set(POLICIES) if name == "gpu-time" else set())
+    policy = find(render("gpu-time"), "MutatingAdmissionPolicy")["spec"]
+    binding = find(render("gpu-time"), "MutatingAdmissionPolicyBinding")["spec"]
+    same(binding, {"policyName": "neutracer-here-gpu-time"})
+    # No pod is refused, and only new ones are looked at.
+    same((policy["failurePolicy"], policy["reinvocationPolicy"]), ("Ignore", "Never"))
+    match = policy["matchConstraints"]
+    same(match["resourceRules"], [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}])
+    same(match["objectSelector"], {"matchLabels": {"team/gpu-time": "true"}})
+    elsewhere = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "here"]}
+    same(match["namespaceSelector"], {"matchLabels": {"team": "ml"},
+                                      "matchExpressions": [{"key": "stage", "operator": "NotIn", "values": ["test"]}, elsewhere]})
+    plain = find(render("default", "gpuTime.enabled=true"), "MutatingAdmissionPolicy")["spec"]["matchConstraints"]
+    same(plain["objectSelector"], {"matchLabels": {"neutracer.io/gpu-time": "true"}})
+    same(plain["namespaceSelector"], {"matchExpressions": [elsewhere]})
+
+
+@test
+def the_library_comes_from_the_release_s_image_by_a_restricted_container():
+    def patch(*sets):
+        (mutation,) = find(render("gpu-time", *sets), "MutatingAdmissionPolicy")["spec"]["mutations"]
+        same(mutation["patchType"], "JSONPatch")
+        return mutation["jsonPatch"]["expression"]
+    digest = "sha256:" + "0" * 64
+    holds(f'image: "registry.example/nt@{digest}",', patch("image.repository=registry.example/nt", f"image.digest={digest}"))
+    # A registry that is away keeps no pod from starting.
+    for pull, wanted in (("Always", "IfNotPresent"), ("IfNotPresent", "IfNotPresent"), ("Never", "Never")):
+        holds(f'imagePullPolicy: "{wanted}",', patch(f"image.pullPolicy={pull}"))
+    text = patch()
+    for words in ("runAsNonRoot: true", "runAsUser: 65532", "allowPrivilegeEscalation: false", "privileged: false",
+                  "readOnlyRootFilesystem: true", 'capabilities{drop: ["ALL"]}', 'seccompProfile{type: "RuntimeDefault"}',
+                  'requests: {"cpu":"1","memory":"64Mi"}, limits: {"cpu":"1","memory":"64Mi"}', "|| :",
+                  'env{name: "CUDA_INJECTION64_PATH", value: "/run/neutracer/gpu-time/libneutracer-cupti.so"}',
+                  'mountPath: "/run/neutracer/gpu-time", readOnly: true'):
+        holds(words, text)
+    # Requests are limits: a pod whose class is Guaranteed keeps it.
+    text = find(render("default", "gpuTime.enabled=true"), "MutatingAdmissionPolicy")["spec"]["mutations"][0]["jsonPatch"]["expression"]
+    holds('requests: {"cpu":"100m","memory":"32Mi"}, limits: {"cpu":"100m","memory":"32Mi"}', text)
+    # What is missing is nothing, and not null.
+    holds("requests: {}, limits: {}", patch("gpuTime.resources=null"))
+
+
+@test
+def the_policy_is_of_the_newest_version_that_the_cluster_has():
+    for versions, wanted in ((("v1", "v1beta1"), "v1"), (("v1alpha1", "v1beta1"), "v1beta1"), (("v1alpha1",), "v1alpha1")):
+        objects = render("gpu-time", policies=versions)
+        same([find(objects, kind)["apiVersion"] for kind in POLICIES], [f"admissionregistration.k8s.io/{wanted}"] * 2)
+    # Validating policies have the same group.
+    said = refused("--set", "gpuTime.enabled=true", "--api-versions", "admissionregistration.k8s.io/v1", policies=())
+    holds("gpuTime.enabled needs the kind MutatingAdmissionPolicy, which this cluster does not serve", said)
+    holds("set CUDA_INJECTION64_PATH in the pods by hand: docs/kubernetes.md, GPU time", said)
