@@ -26,15 +26,20 @@ for name in neutracer-agent neutracer-aggregator neutracer; do
   grep -q "^#compdef $name\$" "$root/usr/share/zsh/site-functions/_$name" || report "no zsh completion of $name"
   [ "$("$root/usr/$directory/$name" --version | cut -d' ' -f1)" = "$name" ] || report "$name does not run"
 done
-# Jobs of any user load it, and the agent finds its mark.
-library=$root/usr/lib/neutracer/libneutracer-cupti.so
-[ "$(stat -c '%a' "$library" "${library%/*}" | xargs)" = '644 755' ] ||
-  report "libneutracer-cupti.so is not there for all users: $(stat -c '%n %a' "$library" "${library%/*}" 2>&1)"
-python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).InitializeInjection() != 1)' "$library" ||
-  report "libneutracer-cupti.so cannot be loaded"
+# Jobs of any user load them.
+for name in libneutracer-cupti.so libnccl-profiler-neutracer.so; do
+  library=$root/usr/lib/neutracer/$name
+  [ "$(stat -c '%a' "$library" "${library%/*}" 2>/dev/null | xargs)" = '644 755' ] ||
+    report "$name is not there for all users: $(stat -c '%n %a' "$library" "${library%/*}" 2>&1)"
+done
+python3 -c 'import ctypes, sys
+ctypes.CDLL(sys.argv[1] + "/libnccl-profiler-neutracer.so").ncclProfiler_v7
+sys.exit(ctypes.CDLL(sys.argv[1] + "/libneutracer-cupti.so").InitializeInjection() != 1)' "${library%/*}" ||
+  report "the libraries of $root/usr/lib/neutracer cannot be loaded"
 while IFS= read -r file; do
   case ${file#"$root"} in
-    /usr/lib/neutracer/libneutracer-*.so | /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
+    /usr/lib/neutracer/libneutracer-cupti.so | /usr/lib/neutracer/libnccl-profiler-neutracer.so) ;;
+    /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
       /usr/share/zsh/site-functions/_* | /usr/lib/systemd/system/neutracer-*.service | \
       /usr/lib/sysusers.d/neutracer.conf | /usr/lib/tmpfiles.d/neutracer.conf) ;;
     *) report "${file#"$root"} should not be installed" ;;
