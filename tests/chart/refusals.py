@@ -42,6 +42,7 @@ REFUSED = (
     ("agent.nvidia.driverRoot=driver", "at '/agent/nvidia/driverRoot': 'driver' does not match"),
     ("agent.nvidia.library=/usr/lib/x.so", "at '/agent/nvidia/library': '/usr/lib/x.so' does not match"),
     ("gpuTime.enabled=yes", "at '/gpuTime/enabled': got string, want boolean"),
+    ("gpuTime.nccl=maybe", "at '/gpuTime/nccl': got string, want boolean"),
     ("gpuTime.label=", "at '/gpuTime/label': '' does not match"),
     ("gpuTime.label=a b", "at '/gpuTime/label': 'a b' does not match"),
     ("gpuTime.library=/opt", "at '/gpuTime': additional properties 'library' not allowed"),
