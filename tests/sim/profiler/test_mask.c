@@ -63,6 +63,26 @@ static void a_mask_of_nothing_stops_the_last_call_again_and_again(void)
 	no_errors();
 }
 
+static void calls_of_one_rank_and_of_nothing_have_no_events(void)
+{
+	ncclComm_t single;
+
+	use("2.28", "sim", ALL_EVENTS);
+	open_ranks();
+	open_single(&single);
+	device(0);
+	CHECK(ncclAllReduce(buffer[0], buffer[0], COUNT, ncclFloat32, ncclSum, single, stream[0]) ==
+	      ncclSuccess);
+	BOTH(ncclAllReduce(buffer[r], buffer[r], 0, ncclFloat32, ncclSum, comm[r], stream[r]));
+	wait_all();
+	CHECK(ncclCommDestroy(single) == ncclSuccess);
+	close_ranks();
+	CHECK_COUNT(seen->inits, RANKS + 1);
+	CHECK_COUNT(seen->finalizes, RANKS + 1);
+	for (size_t i = 0; i < SIM_PLUGIN_TYPES; i++)
+		CHECK_COUNT(seen->started[i], 0);
+}
+
 /* ---- proxies ---- */
 
 static void call_of(int rank)
@@ -125,13 +145,28 @@ static void an_abort_leaves_events_unstopped(void)
 	no_errors();
 }
 
+static void works_that_are_revoked_do_not_stop(void)
+{
+	use("2.31", "sim", KERNELS);
+	open_ranks();
+	call_of(0);
+	CHECK(comes(&STARTED(KERNEL_CH), CHANNELS));
+	CHECK(ncclCommRevoke(comm[0], 0) == ncclSuccess);
+	close_ranks(); /* what is due has its events before */
+	CHECK_COUNT(STOPPED(KERNEL_CH), 0);
+	CHECK_COUNT(seen->finalizes, RANKS);
+	no_errors();
+}
+
 const struct profiler_test mask_tests[] = {
 	TEST(parents_come_unasked),
 	TEST(children_of_a_declined_parent_come),
 	TEST(a_mask_is_frozen_by_each_call),
 	TEST(a_mask_of_nothing_stops_the_last_call_again_and_again),
+	TEST(calls_of_one_rank_and_of_nothing_have_no_events),
 	TEST(proxies_end_after_their_call_and_its_mask),
 	TEST(with_pxn_pointers_of_another_process_come),
 	TEST(an_abort_leaves_events_unstopped),
+	TEST(works_that_are_revoked_do_not_stop),
 	{NULL, NULL},
 };
