@@ -320,6 +320,7 @@ static void start_task(struct event *made, const struct sim_descr_v7 *descr)
 	if (descr->type == SIM_PROFILE_COLL) {
 		made->parent = parent_of(descr->parent, SIM_PROFILE_COLL_API, SIM_PROFILE_COLL_API);
 		made->seq = descr->coll.seq;
+		__atomic_store_n(&counts->seq, made->seq, __ATOMIC_SEQ_CST);
 		made->channels = descr->coll.channels;
 		group = parent_of(descr->coll.parent_group, SIM_PROFILE_GROUP, SIM_PROFILE_GROUP);
 		EXPECT(descr->coll.func && descr->coll.datatype && descr->coll.algo);

@@ -42,6 +42,7 @@ struct sim_plugin_counts {
 	uint64_t states[SIM_PLUGIN_STATES];
 	uint64_t captured; /* calls into a graph */
 	uint64_t implicit_groups;
+	uint64_t seq; /* of the last collective */
 	uint64_t foreign; /* proxy operations of another process */
 	uint64_t errors; /* rules of the interface that were broken, and the first of them */
 	char error[256];

@@ -63,6 +63,7 @@ static void check_replays(const char *release_name)
 	set_mask(0); /* too late for the graph */
 	replay(exec, 3);
 	CHECK_COUNT(STARTED(COLL), 4 * RANKS);
+	CHECK_COUNT(seen->seq, 3);
 	CHECK_COUNT(THREADS(COLL), SIM_PLUGIN_MAIN | SIM_PLUGIN_DEVICE);
 	set_mask(KERNELS);
 	all_reduce(1); /* while the graph lives, by a host function too */
@@ -86,6 +87,26 @@ static void so_it_has_in_2_31(void)
 	check_replays("2.31");
 }
 
+static void replays_without_kernels_have_no_numbers_of_their_own(void)
+{
+	cudaGraphExec_t exec[RANKS];
+
+	use("2.30", "sim", SIM_PROFILE_COLL);
+	set("SIM_NCCL_PROXY", "1"); /* else replays have no events at all */
+	open_ranks();
+	all_reduce(2);
+	CHECK_COUNT(seen->seq, 1);
+	capture(exec);
+	replay(exec, 3);
+	CHECK_COUNT(STARTED(COLL), 5 * RANKS);
+	CHECK_COUNT(seen->seq, 2);
+	all_reduce(1);
+	CHECK_COUNT(seen->seq, 2);
+	release(exec);
+	close_ranks();
+	no_errors();
+}
+
 static void replays_that_are_not_observed_break_later_windows(void)
 {
 	cudaGraphExec_t exec[RANKS];
@@ -106,6 +127,7 @@ const struct profiler_test graph_tests[] = {
 	TEST(a_graph_that_was_captured_unobserved_has_no_events),
 	TEST(each_replay_of_an_observed_graph_has_events),
 	TEST(so_it_has_in_2_31),
+	TEST(replays_without_kernels_have_no_numbers_of_their_own),
 	TEST(replays_that_are_not_observed_break_later_windows),
 	{NULL, NULL},
 };

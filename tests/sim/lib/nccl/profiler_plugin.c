@@ -43,8 +43,8 @@ static const struct sim_profiler_table *loaded(void)
 }
 
 /* NCCL_DEBUG=INFO shows all, WARN warnings. */
-static void write_log(int level, unsigned long flags, const char *file, int line,
-		      const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void
+write_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
 {
 	const char *wanted = getenv("NCCL_DEBUG");
 	char text[1024];
