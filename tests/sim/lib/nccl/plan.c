@@ -161,7 +161,10 @@ struct sim_plan *sim_plan_new(struct sim_profiled *comm, void *stream, bool is_c
 		sim_plan_unref(plan);
 		return NULL;
 	}
-	/* A host function is costly: only where there is something for the progress thread. */
+	/*
+	 * A host function is costly: only where there is something for the progress thread. While graphs
+	 * live, other calls need one too; the real library spares it if no earlier one is pending.
+	 */
 	needs_host = is_observed(plan) || comm->has_proxy;
 	plan->by_callback = needs_host &&
 			    (is_captured || __atomic_load_n(&comm->captured, __ATOMIC_RELAXED) > 0);
@@ -262,7 +265,7 @@ static void start_coll(struct sim_plan *plan, struct sim_task *task)
 	descr.coll.recv = task->recv;
 	descr.coll.count = task->count;
 	descr.coll.datatype = sim_type_name(task->type);
-	/* The library moves bytes where it reduces nothing. */
+	/* The library moves bytes where it reduces nothing. [collTaskAppend(), src/enqueue.cc] */
 	if (task->kind == SIM_CALL_ALL_GATHER || task->kind == SIM_CALL_BROADCAST) {
 		descr.coll.count *= sim_type_bytes(task->type);
 		descr.coll.datatype = sim_type_name(ncclInt8);
