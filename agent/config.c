@@ -87,8 +87,8 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(gpu_window_ns),
 	 .def = "3s",
 	 .max = NT_MINUTE,
-	 .help = "how long GPU time is measured at a time in ranks that load libneutracer-cupti.so; "
-		 "0 for never"},
+	 .help = "how long GPU time is measured at a time in ranks that load a library which "
+		 "reports it; 0 for never"},
 	{.name = "gpu-interval",
 	 .kind = NT_OPT_DURATION,
 	 .offset = OPT(gpu_interval_ns),

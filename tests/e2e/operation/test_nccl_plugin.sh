@@ -38,7 +38,7 @@ nothing_is_recorded() {
   [ "$(numbers)" = "$before" ]
 }
 
-# What the other plugin has counted (tests/sim/counting_plugin.h): a number by its place.
+# What the other plugin has counted (tests/sim/profiler/counting_plugin.h): a number by its place.
 counted() { od -An -tu8 -j $((8 * $1)) -N 8 "$SIM_PLUGIN_OUT" | tr -d ' '; }
 collectives() { counted 5; } # that have begun
 errors() { counted 102; }
