@@ -54,6 +54,7 @@ static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
 	uint32_t *peers;
 
 	rank->tier = session->tier;
+	rank->own_source = session->own_source;
 	rank->sampled = session->sampled_permille / 1000.0;
 	rank->shed = session->shed;
 	rank->steps = session->frame_steps;

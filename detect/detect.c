@@ -218,6 +218,8 @@ static void note_tier(struct nt_detect_rank *rank, const struct nt_frame_rank *s
 
 	if (seen->own_tier)
 		rank->tier = shows_none ? NT_FRAME_T0 : seen->own_tier;
+	if (seen->own_tier)
+		rank->own_by_device = seen->own_by_device;
 	rank->no_host = (rank->steps && rank->no_host) || (seen->steps && seen->no_host);
 }
 

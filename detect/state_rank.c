@@ -132,6 +132,7 @@ static void code_rank(struct nt_codec *codec, struct nt_detect_rank *rank,
 	nt_code_i32(codec, &rank->stage);
 	nt_code_i32(codec, &rank->replica);
 	nt_code_u8(codec, &rank->tier, NT_FRAME_T3);
+	nt_code_bool(codec, &rank->own_by_device);
 	nt_code_bool(codec, &rank->known);
 	nt_code_bool(codec, &rank->observed);
 	nt_code_bool(codec, &rank->silent);

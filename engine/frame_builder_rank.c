@@ -253,6 +253,10 @@ static void add_steps(struct nt_rank_session *session, struct nt_frame_rank *ran
 		tier = tier == NT_FRAME_T0 || rank->own_tier == NT_FRAME_T0 ? NT_FRAME_T0
 									    : NT_FRAME_T1;
 	rank->own_tier = tier;
+	if (tier >= NT_FRAME_T2)
+		session->own_source = window->own_source;
+	rank->own_by_device |= window->own_source == NT_OWN_SOURCE_CUPTI ||
+			       window->own_source == NT_OWN_SOURCE_NCCL;
 	session->gpu_lag_ns = (rank->steps ? session->gpu_lag_ns : 0) + window->gpu_lag_ns;
 	rank->steps += window->steps;
 	rank->own_ns += window->own_ns;

@@ -59,7 +59,8 @@ static const char *node_name(const struct nt_incident_names *names, uint32_t ind
 }
 
 static void name_culprit(const struct nt_finding_culprit *from,
-			 const struct nt_incident_names *names, struct nt_culprit *to)
+			 const struct nt_incident_names *names, struct nt_culprit *to,
+			 enum nt_own_source *own_source)
 {
 	struct nt_detect_rank_names rank = {0};
 
@@ -86,6 +87,8 @@ static void name_culprit(const struct nt_finding_culprit *from,
 	to->pod_uid = rank.pod_uid;
 	to->container = rank.container;
 	to->gpu = rank.gpu;
+	if (*own_source == NT_OWN_SOURCE_UNKNOWN)
+		*own_source = rank.own_source;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -247,7 +250,7 @@ static int name_culprits(const struct nt_finding *finding, const struct nt_incid
 	for (size_t i = 0; i < count; i++) {
 		char *name;
 
-		name_culprit(&finding->culprit[i], names, &culprit[i]);
+		name_culprit(&finding->culprit[i], names, &culprit[i], &incident->own_source);
 		if (finding->culprit[i].kind != NT_CULPRIT_COMMUNICATOR)
 			continue;
 		name = nt_arena_alloc(arena, ID_BYTES);
@@ -259,6 +262,14 @@ static int name_culprits(const struct nt_finding *finding, const struct nt_incid
 	incident->culprit = culprit;
 	incident->culprits = count;
 	return 0;
+}
+
+/* True if it rests on the own work of the ranks that it accuses. */
+static bool has_own_work(const struct nt_finding *finding)
+{
+	return finding->tier >= NT_FRAME_T2 &&
+	       (finding->class == NT_CLASS_COMPUTE || finding->class == NT_CLASS_HOST ||
+		finding->class == NT_CLASS_UNKNOWN);
 }
 
 /* An incident that ended before it fired stays pending, with an end, and is not shown. */
@@ -314,6 +325,8 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 	r = name_culprits(finding, names, arena, &incident);
 	if (r < 0)
 		return r;
+	if (!has_own_work(finding))
+		incident.own_source = NT_OWN_SOURCE_UNKNOWN;
 	/* After this no text is NULL. */
 	r = nt_incident_copy(&incident, arena, &incident);
 	if (r < 0)

@@ -29,6 +29,7 @@ struct nt_prices nt_prices_unknown(void);
 struct nt_detect_rank_names {
 	const char *node, *pod, *pod_uid, *container, *gpu;
 	bool rank_known;
+	enum nt_own_source own_source; /* of the last window with own work */
 };
 
 /* Names of the job and its parts. */

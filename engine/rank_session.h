@@ -113,6 +113,7 @@ struct nt_rank_session {
 	struct nt_inside_wire inside;
 	uint64_t inside_since_ns;
 	enum nt_tier tier;
+	enum nt_own_source own_source; /* of the last window with own work; not saved */
 	uint32_t frame_steps; /* the next four: sums of the last frame with steps */
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns;
 	uint64_t gpu_lag_ns; /* of that frame too; not saved */

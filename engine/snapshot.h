@@ -67,6 +67,7 @@ struct nt_snapshot_rank {
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */
+	enum nt_own_source own_source; /* of its last own work */
 	/* Per step, of the last frame with steps; peers: the median of its peers, 0: none. */
 	uint32_t steps;
 	double own_ns, own_peers_ns, host_ns, host_peers_ns, blocked_ns, comm_ns, step_ns;

@@ -158,6 +158,13 @@ static json_t *tier(enum nt_tier value)
 	return value == NT_TIER_UNKNOWN ? json_null() : nt_json_text(nt_tier_name(value));
 }
 
+json_t *nt_json_own_source(enum nt_own_source value)
+{
+	const char *name = nt_own_source_name(value);
+
+	return name ? nt_json_text(name) : json_null();
+}
+
 json_t *nt_json_incident(const struct nt_wire_incident *incident)
 {
 	nt_autojson json_t *object = json_object();
@@ -180,6 +187,7 @@ json_t *nt_json_incident(const struct nt_wire_incident *incident)
 	failed |= set(object, "slowdown", nt_json_number(incident->slowdown));
 	failed |= set(object, "cost", cost(&incident->cost));
 	failed |= set(object, "tier", tier(incident->tier));
+	failed |= set(object, "own_source", nt_json_own_source(incident->own_source));
 	failed |= set(object, "confidence", nt_json_number(incident->confidence));
 	failed |= set(object, "completeness", nt_json_number(incident->completeness));
 	failed |= set(object, "evidence", evidence(incident));

@@ -32,6 +32,7 @@ json_t *nt_json_time(uint64_t real_ns);
 
 /* The incident object of docs/verdicts.md. NULL if out of memory. */
 json_t *nt_json_incident(const struct nt_wire_incident *incident);
+json_t *nt_json_own_source(enum nt_own_source value);
 
 /*
  * A slow rank: the fields of one of the incident's culprits, plus job, attempt, class, cause,

@@ -49,6 +49,16 @@ enum nt_tier {
 	NT_TIER_END,
 };
 
+/* What own work was measured by: see neutracer.proto. */
+enum nt_own_source {
+	NT_OWN_SOURCE_UNKNOWN,
+	NT_OWN_SOURCE_CALLS,
+	NT_OWN_SOURCE_CUPTI,
+	NT_OWN_SOURCE_NCCL,
+	NT_OWN_SOURCE_QUERIES,
+	NT_OWN_SOURCE_END,
+};
+
 enum nt_op {
 	NT_OP_UNKNOWN,
 	NT_OP_ALL_REDUCE,
@@ -182,6 +192,7 @@ struct nt_window {
 	uint32_t steps;
 	uint64_t first_step, step_epoch;
 	enum nt_tier own_tier;
+	enum nt_own_source own_source;
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns, own_blocked_ns, gpu_busy_ns;
 	uint64_t gpu_lag_ns;
 	uint64_t launches, copies, copy_bytes, allocs, alloc_bytes, errors;
@@ -276,6 +287,7 @@ struct nt_wire_incident {
 	double slowdown, confidence, completeness;
 	struct nt_cost cost;
 	enum nt_tier tier;
+	enum nt_own_source own_source;
 	struct nt_wire_evidence *evidence;
 	size_t evidences;
 	struct nt_delivery *delivery;
@@ -356,6 +368,8 @@ uint64_t nt_message_real_ns(const struct nt_message *message, uint64_t boot_ns);
 
 /* "T2", "all-reduce", "nccl": for JSON, tables and logs. Never NULL. */
 const char *nt_tier_name(enum nt_tier tier);
+/* As in JSON; NULL: unknown. */
+const char *nt_own_source_name(enum nt_own_source source);
 const char *nt_op_name(enum nt_op op);
 const char *nt_library_name(enum nt_library library);
 

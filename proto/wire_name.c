@@ -11,6 +11,18 @@ const char *nt_tier_name(enum nt_tier tier)
 	return (unsigned int)tier < NT_TIER_END ? names[tier] : names[NT_TIER_UNKNOWN];
 }
 
+const char *nt_own_source_name(enum nt_own_source source)
+{
+	static const char *const names[NT_OWN_SOURCE_END] = {
+		[NT_OWN_SOURCE_CALLS] = "calls",
+		[NT_OWN_SOURCE_CUPTI] = "kernels, by CUPTI",
+		[NT_OWN_SOURCE_NCCL] = "kernels of NCCL, by its profiler",
+		[NT_OWN_SOURCE_QUERIES] = "queries of events",
+	};
+
+	return (unsigned int)source < NT_OWN_SOURCE_END ? names[source] : NULL;
+}
+
 const char *nt_op_name(enum nt_op op)
 {
 	static const char *const names[NT_OP_END] = {

@@ -382,17 +382,19 @@ void nt_rank_gpu_lost(struct nt_rank *rank)
 /* ---- windows -------------------------------------------------------------------------------- */
 
 enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
-			 uint64_t *ret_own_blocked_ns)
+			 uint64_t *ret_own_blocked_ns, enum nt_own_source *ret_source)
 {
 	const struct nt_rank_sums *sums = &rank->sums;
 	const bool has_gpu = sums->gpu_steps && sums->gpu_steps * 2 >= sums->steps;
 
 	*ret_own_ns = 0;
 	*ret_own_blocked_ns = 0;
+	*ret_source = NT_OWN_SOURCE_UNKNOWN;
 	if (!sums->steps)
 		return NT_TIER_UNKNOWN;
 	if (has_gpu && !sums->gpu_by_communication) {
 		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
+		*ret_source = NT_OWN_SOURCE_CUPTI;
 		return NT_TIER_T3;
 	}
 	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs)) {
@@ -401,12 +403,14 @@ enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
 		*ret_own_blocked_ns =
 			(uint64_t)((double)sums->gpu_queued_ns * sums->steps / sums->gpu_steps);
+		*ret_source = NT_OWN_SOURCE_NCCL;
 		return NT_TIER_T2;
 	}
 	/* Steps that are not covered are assumed to be like the others. */
 	*ret_own_ns = (uint64_t)((double)sums->own_ns * sums->steps / sums->covered);
 	*ret_own_blocked_ns =
 		(uint64_t)((double)sums->own_blocked_ns * sums->steps / sums->covered);
+	*ret_source = NT_OWN_SOURCE_CALLS;
 	return NT_TIER_T2;
 }
 

@@ -137,7 +137,7 @@ uint32_t nt_rank_thread(const struct nt_rank *rank);
 
 /* The tier at which own work is observable in the sums, and its amount. */
 enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
-			 uint64_t *ret_own_blocked_ns);
+			 uint64_t *ret_own_blocked_ns, enum nt_own_source *ret_source);
 
 /* The window has been sent; the next begins at end_ns. */
 void nt_rank_clear(struct nt_rank *rank, uint64_t end_ns);

@@ -289,7 +289,8 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 	window->steps = sums->steps;
 	window->first_step = sums->first_step;
 	window->step_epoch = sums->step_epoch;
-	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns);
+	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns,
+				       &window->own_source);
 	window->gpu_lag_ns = window->own_tier == NT_TIER_T3
 				     ? sums->gpu_lag_ns / sums->gpu_steps * sums->steps
 				     : 0;
@@ -326,6 +327,9 @@ static uint64_t probes_of_steps(const struct nt_rank *rank, const struct nt_wind
 static void correct_sums(const struct nt_rank *rank, const struct nt_window_context *context,
 			 struct nt_window *window)
 {
+	const bool is_by_device = window->own_source == NT_OWN_SOURCE_CUPTI ||
+				  window->own_source == NT_OWN_SOURCE_NCCL;
+
 	if (context->unobserved_ns) {
 		uint64_t probes_ns = probes_of_steps(rank, context);
 
@@ -333,15 +337,17 @@ static void correct_sums(const struct nt_rank *rank, const struct nt_window_cont
 		window->host_ns = without(window->host_ns, probes_ns);
 		window->step_ns = without(window->step_ns, probes_ns);
 	}
-	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous &&
+	if (window->own_tier == NT_TIER_T2 && rank->sums.asynchronous && !is_by_device &&
 	    (context->shed & (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER))) {
 		window->own_tier = NT_TIER_T1;
 		window->own_ns = window->own_blocked_ns = 0;
+		window->own_source = NT_OWN_SOURCE_UNKNOWN;
 	}
-	if (window->steps && window->own_tier != NT_TIER_T3 &&
+	if (window->steps && !is_by_device &&
 	    (context->shed & NT_WIRE_SHED_COMMUNICATION)) {
 		window->own_tier = NT_TIER_T0;
 		window->own_ns = window->own_blocked_ns = 0;
+		window->own_source = NT_OWN_SOURCE_UNKNOWN;
 	}
 }
 

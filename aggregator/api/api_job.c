@@ -312,6 +312,7 @@ static int set_work(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "tier",
 		      rank->tier == NT_TIER_UNKNOWN ? json_null()
 						    : nt_json_text(nt_tier_name(rank->tier)));
+	failed |= set(object, "own_source", nt_json_own_source(rank->own_source));
 	failed |= set(object, "step_seconds", seconds(rank->step_ns, stepped));
 	failed |=
 		set(object, "own_seconds", seconds(rank->own_ns, stepped && rank->own_observable));

@@ -230,6 +230,8 @@ static int print_incident(const json_t *incident)
 	line("confidence", 0, "%.3f at tier %s, %u %% of the windows received",
 	     nt_json_get_number(incident, "confidence", 0), nt_json_get_text(incident, "tier", "-"),
 	     nt_parse_percent(nt_json_get_number(incident, "completeness", 0)));
+	if (nt_json_get_text(incident, "own_source", NULL))
+		line("measured by", 0, "%s", nt_json_get_text(incident, "own_source", NULL));
 	print_cost(incident);
 	return print_evidence(json_object_get(incident, "evidence"));
 }

@@ -96,9 +96,9 @@ static void forget(struct nt_detect *detect, struct nt_group *group)
 }
 
 /*
- * Whether the rank's step is of another unit than the group's. At tier T3 calls are counted when the
- * host makes them, and time when the device is done: in a window of a host that runs ahead both may
- * differ by the same factor, so that the difference must last.
+ * Whether the rank's step is of another unit than the group's. Where steps are the device's, calls
+ * are counted when the host makes them, and time when the device is done: in a window of a host that
+ * runs ahead both may differ by the same factor, so that the difference must last.
  */
 static bool has_another(struct nt_detect_rank *rank, double calls, double step)
 {
@@ -108,7 +108,7 @@ static bool has_another(struct nt_detect_rank *rank, double calls, double step)
 		return false;
 	}
 	rank->unit_rounds += rank->unit_rounds < UINT8_MAX;
-	return rank->tier != NT_FRAME_T3 || !rank->has_metric_mean ||
+	return (rank->tier != NT_FRAME_T3 && !rank->own_by_device) || !rank->has_metric_mean ||
 	       rank->unit_rounds >= NT_STEP_UNIT_ROUNDS;
 }
 

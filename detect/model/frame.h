@@ -95,6 +95,7 @@ struct nt_frame_rank {
 	uint32_t node; /* index into the job's nodes, NT_FRAME_NO_NODE: not known */
 	uint32_t steps; /* ended in the frame; 0: all sums below are zero */
 	uint8_t own_tier; /* NT_FRAME_T2 or T3: own_ns holds. T1: only host_ns does; T0: neither */
+	bool own_by_device; /* step_ns and own_ns are of the GPU: calls are not those of these steps */
 	bool rank_known; /* false: never accuse by this number */
 	bool observed; /* a window of this rank arrived for this frame */
 	bool silent; /* no data from its agent: the rank is unobserved, not missing */

@@ -121,6 +121,7 @@ struct nt_detect_rank {
 	uint64_t window_ns;
 	uint32_t steps; /* summed up since the last round */
 	uint8_t tier;
+	bool own_by_device; /* its steps are the device's, not those of its calls */
 	bool no_host; /* of that round: host work is not observable */
 	bool in_incident;
 	bool has_metric_mean;

@@ -16,7 +16,9 @@ enum {
 	SPINS = 100, /* of them; the others let it run */
 };
 
-#define STEP_NS     50000 /* by which a kernel may begin before its call: steps of the device's clock */
+#define STEP_NS 50000 /* by which a kernel may begin before its call: steps of the device's clock */
+#define LAUNCH_NS                                                                                  \
+	100000000 /* the same where the event of the call is missing: from launch to event */
 #define CALLED_NS   1000000000 /* from a call to its event, at most; else it is of a graph's replay */
 #define CAPTURED_NS 1000000000 /* without measurement, after a call that a graph is made of */
 
@@ -309,12 +311,12 @@ static int check_start(struct profiled_comm *comm, const struct profiled_call *c
 		       const struct nt_nccl_event *event)
 {
 	const uint64_t start = event->kernel_channel.start;
+	const uint64_t before_ns = call->is_called ? STEP_NS : LAUNCH_NS;
 	uint64_t *last = &comm->last_start[event->kernel_channel.channel];
 
 	if (start < *last)
 		return NT_PROFILER_BACKWARDS;
-	if (call->is_called &&
-	    nt_device_clock_boot(&device_clock, start) + STEP_NS < call->enqueued_ns)
+	if (nt_device_clock_boot(&device_clock, start) + before_ns < call->enqueued_ns)
 		return NT_PROFILER_BEFORE_CALL;
 	*last = start;
 	return 0;

@@ -61,17 +61,18 @@ static void a_unit_is_another_where_calls_and_time_differ_alike(void **state)
 }
 
 /* Calls and time of a window differ alike where a host runs ahead of its device, for a round or two. */
-static void a_unit_at_tier_t3_is_another_if_it_lasts(void **state)
+static void a_unit_by_the_device_is_another_if_it_lasts(void **state)
 {
 	static const struct {
 		uint8_t tier;
-		bool has_mean;
+		bool by_device, has_mean;
 		bool differs[5], scaled[5];
 	} row[] = {
-		{NT_FRAME_T3, true, {1, 1, 1, 1, 0}, {0, 0, 1, 1, 0}},
-		{NT_FRAME_T3, true, {1, 1, 0, 1, 1}, {0, 0, 0, 0, 0}},
-		{NT_FRAME_T3, false, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
-		{NT_FRAME_T2, true, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
+		{NT_FRAME_T3, false, true, {1, 1, 1, 1, 0}, {0, 0, 1, 1, 0}},
+		{NT_FRAME_T3, true, true, {1, 1, 0, 1, 1}, {0, 0, 0, 0, 0}},
+		{NT_FRAME_T3, false, false, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
+		{NT_FRAME_T2, true, true, {1, 1, 1, 1, 0}, {0, 0, 1, 1, 0}},
+		{NT_FRAME_T2, false, true, {1, 0, 1, 1, 1}, {1, 0, 1, 1, 1}},
 	};
 	static const uint32_t index[] = {0, 1, 2};
 	struct sim sim;
@@ -90,6 +91,7 @@ static void a_unit_at_tier_t3_is_another_if_it_lasts(void **state)
 				struct nt_detect_rank *rank = &detect->rank[j];
 
 				rank->tier = row[i].tier;
+				rank->own_by_device = row[i].by_device;
 				rank->has_metric_mean = row[i].has_mean;
 				rank->step_metric[NT_STEP_METRIC_CALLS] =
 					differs && j == 2 ? 20.0 : 10.0;
@@ -400,7 +402,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_another_where_calls_and_time_differ_alike),
-		cmocka_unit_test(a_unit_at_tier_t3_is_another_if_it_lasts),
+		cmocka_unit_test(a_unit_by_the_device_is_another_if_it_lasts),
 		cmocka_unit_test(means_are_reset_where_most_have_another_unit),
 		cmocka_unit_test(a_z_is_how_many_widths_a_value_is_away),
 		cmocka_unit_test(limits_count_whatever_was_before),

@@ -265,6 +265,32 @@ static void windows_of_different_tiers_are_not_one_sum(void **state)
 	assert_int_equal(last_rank[0].own_tier, NT_FRAME_T1);
 }
 
+/* Then the steps are not those of the calls. */
+static void own_work_by_the_device_is_marked(void **state)
+{
+	static const enum nt_own_source sources[] = {NT_OWN_SOURCE_UNKNOWN, NT_OWN_SOURCE_CALLS,
+						     NT_OWN_SOURCE_CUPTI, NT_OWN_SOURCE_NCCL,
+						     NT_OWN_SOURCE_QUERIES};
+	struct feed_agent agent = feed_agent("n0", "job");
+	struct feed_window window = {
+		.size = 1, .steps = 2, .own_ms = 10, .step_ms = 20, .tier = NT_TIER_T2};
+	uint64_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		for (uint64_t end = n + 40; n < end; n++) {
+			window.from_ms = 200 * n;
+			window.to_ms = 200 * (n + 1);
+			window.own_source = sources[i];
+			push(feed_window(&agent, &window));
+		}
+		assert_int_equal(last_rank[0].own_tier, NT_FRAME_T2);
+		assert_int_equal(last_rank[0].own_by_device,
+				 sources[i] == NT_OWN_SOURCE_CUPTI ||
+					 sources[i] == NT_OWN_SOURCE_NCCL);
+	}
+}
+
 /* Ranks that are observed in a way of their own, for a while. */
 static void run_ways(const uint32_t *shed, const uint64_t *unobserved_ms)
 {
@@ -475,6 +501,7 @@ int main(void)
 		TEST(a_rank_that_its_living_agent_no_longer_reports_has_ended),
 		TEST(a_rank_that_its_agent_gave_up_is_not_missed),
 		TEST(windows_of_different_tiers_are_not_one_sum),
+		TEST(own_work_by_the_device_is_marked),
 		TEST(work_of_ranks_that_are_sampled_and_of_others_is_not_compared),
 		TEST(calls_of_steps_that_a_slice_cut_are_not_those_of_the_whole_ones),
 		TEST(a_rank_without_steps_has_no_sums_but_says_where_it_is),

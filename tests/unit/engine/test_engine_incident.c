@@ -30,8 +30,11 @@ static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *re
 	if (rank >= 128)
 		return false;
 	(void)snprintf(node[rank / 8], sizeof(node[0]), "gpu-%02u", rank / 8);
-	*ret_names = (struct nt_detect_rank_names){
-		.node = node[rank / 8], .pod = "llm-0", .pod_uid = "u-0", .gpu = gpu};
+	*ret_names = (struct nt_detect_rank_names){.node = node[rank / 8],
+						   .pod = "llm-0",
+						   .pod_uid = "u-0",
+						   .gpu = gpu,
+						   .own_source = NT_OWN_SOURCE_CUPTI};
 	return true;
 }
 
@@ -106,6 +109,30 @@ static void summary_is(const char *want)
 	assert_string_equal(describe().summary, want);
 }
 
+/* Where own work is no evidence, nothing is said of how it was measured. */
+static void what_measured_own_work_is_stated_where_it_counts(void **state)
+{
+	static const struct {
+		enum nt_class class;
+		uint8_t tier;
+		enum nt_own_source source;
+	} cases[] = {
+		{NT_CLASS_COMPUTE, NT_FRAME_T2, NT_OWN_SOURCE_CUPTI},
+		{NT_CLASS_HOST, NT_FRAME_T3, NT_OWN_SOURCE_CUPTI},
+		{NT_CLASS_UNKNOWN, NT_FRAME_T3, NT_OWN_SOURCE_CUPTI},
+		{NT_CLASS_COMPUTE, NT_FRAME_T1, NT_OWN_SOURCE_UNKNOWN},
+		{NT_CLASS_HANG, NT_FRAME_T3, NT_OWN_SOURCE_UNKNOWN},
+		{NT_CLASS_NETWORK, NT_FRAME_T3, NT_OWN_SOURCE_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		finding.class = cases[i].class;
+		finding.tier = cases[i].tier;
+		assert_int_equal(describe().own_source, cases[i].source);
+	}
+}
+
 static void an_incident_has_names_for_numbers(void **state)
 {
 	const struct nt_wire_incident incident = describe();
@@ -120,6 +147,7 @@ static void an_incident_has_names_for_numbers(void **state)
 	assert_string_equal(incident.job_key, "torch:x");
 	assert_int_equal(incident.attempt, 2);
 	assert_int_equal(incident.tier, NT_TIER_T3);
+	assert_int_equal(incident.own_source, NT_OWN_SOURCE_CUPTI);
 	assert_int_equal(incident.version, 4);
 	assert_int_equal(incident.culprits, 1);
 	assert_true(incident.culprit[0].has_rank);
@@ -457,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_incident_has_names_for_numbers),
+		TEST(what_measured_own_work_is_stated_where_it_counts),
 		TEST(the_ranks_of_a_culprit_are_listed_in_order_of_their_numbers),
 		TEST(hours_that_are_not_known_have_no_price),
 		TEST(what_has_no_price_has_no_cost_in_money),

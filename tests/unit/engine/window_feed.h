@@ -44,6 +44,7 @@ struct feed_window {
 	uint64_t epoch; /* 0: counted from the first call on */
 	uint64_t last; /* number of the last call */
 	enum nt_tier tier; /* 0: T2 */
+	enum nt_own_source own_source;
 	/* Of each call on host and device; 0: unknown. Otherwise the last is sampled, too. */
 	uint64_t call_ns, gpu_call_ns;
 	const char *gpu, *pod;
@@ -208,6 +209,7 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.end_boot_ns = message.boot_ns,
 		.steps = from->steps,
 		.own_tier = from->tier ? from->tier : NT_TIER_T2,
+		.own_source = from->own_source,
 		.own_ns = (uint64_t)(steps * from->own_ms * (double)MS),
 		.host_ns = (uint64_t)(steps * (double)MS),
 		.step_ns = (uint64_t)(steps * from->step_ms * (double)MS),

@@ -124,7 +124,7 @@ static struct nt_message golden_incident = {
 };
 
 /* Later files, with the fields that were added since. */
-static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4;
+static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4, golden_incident_5;
 
 static inline void golden_fill_incident(void)
 {
@@ -147,6 +147,9 @@ static inline void golden_fill_incident(void)
 
 	golden_incident_4 = golden_incident_3;
 	golden_incident_4.incident.cost.gpu_hours_unknown = true;
+
+	golden_incident_5 = golden_incident_4;
+	golden_incident_5.incident.own_source = NT_OWN_SOURCE_CUPTI;
 }
 
 #endif

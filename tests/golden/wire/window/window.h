@@ -314,7 +314,7 @@ static struct nt_message golden_window = {
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
-	golden_window_11;
+	golden_window_11, golden_window_12;
 
 static inline void golden_fill_window(void)
 {
@@ -375,6 +375,9 @@ static inline void golden_fill_window(void)
 	golden_window_11.window.host.gpu_dram_ns = 2217;
 	golden_window_11.window.host.gpu_nvlink_bytes = 2218;
 	golden_window_11.window.host.gpu_pcie_bytes = 2219;
+
+	golden_window_12 = golden_window_11;
+	golden_window_12.window.own_source = NT_OWN_SOURCE_NCCL;
 }
 
 #endif

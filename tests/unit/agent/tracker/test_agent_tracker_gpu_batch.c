@@ -72,6 +72,7 @@ static void own_work_is_known_while_it_is_measured(void **state)
 		run_records(&device, 30);
 		window = &last_with_steps(&device.node)->window;
 		assert_int_equal(window->own_tier, NT_TIER_T3);
+		assert_int_equal(window->own_source, NT_OWN_SOURCE_CUPTI);
 		assert_int_equal(window->own_ns, window->steps * WORK_MS * MS);
 		nt_tracker_gpu_closed_all(device.node.tracker);
 		windows = device.node.windows;
@@ -137,6 +138,7 @@ static void own_work_is_what_communication_leaves(void **state)
 	run_records(&device, 60);
 	window = &last_with_steps(&device.node)->window;
 	assert_int_equal(window->own_tier, NT_TIER_T2);
+	assert_int_equal(window->own_source, NT_OWN_SOURCE_NCCL);
 	/* A millisecond of each step is between the end of the last kernel and its begin. */
 	assert_int_equal(window->own_ns, window->steps * (WORK_MS + 1) * MS);
 	assert_true(window->own_blocked_ns > 0);

@@ -421,7 +421,7 @@ static const char whole_incident[] =
 	"\"worker\",\"gpu\":null,\"peers\":[1,3,7]}],\"since\":\"2026-11-21T03:00:12Z\",\"until\":"
 	"\"2026-11-21T04:00:12Z\",\"seen\":\"2026-11-21T03:00:31Z\",\"slowdown\":1.31,\"cost\":{"
 	"\"gpu_hours\":12.4,\"currency\":null,\"money\":null,\"energy_kwh\":null,\"co2_kg\":null},"
-	"\"tier\":\"T2\",\"confidence\":0.98,\"completeness\":1.0,\"evidence\":[{\"what\":"
+	"\"tier\":\"T2\",\"own_source\":\"calls\",\"confidence\":0.98,\"completeness\":1.0,\"evidence\":[{\"what\":"
 	"\"own work of the step\",\"unit\":\"ms\",\"value\":412.0,\"peers\":314.5,\"width\":3.1,"
 	"\"method\":\"ratio\",\"windows\":9}],\"summary\":"
 	"\"rank 5 computes 31 % slower than its 3 peers\"}\n";

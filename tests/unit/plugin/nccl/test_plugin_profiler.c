@@ -366,6 +366,24 @@ static void before_its_call(void)
 	expect_given_up(context, NT_PROFILER_BEFORE_CALL);
 }
 
+/* Version 4 has no event of the call, and the kernel may have begun when its own event comes. */
+static void long_before_its_event(void)
+{
+	void *context = add_comm(4), *call;
+
+	ask(4, context);
+	call = enqueue(4, context, 1);
+	end_channel(4, begin_channel(4, context, call, 0, now_ns), now_ns);
+	now_ns += SECOND;
+	call = enqueue(4, context, 1);
+	end_channel(4, begin_channel(4, context, call, 0, now_ns - 100 * MS), now_ns);
+	assert_int_equal(got[records - 1].kind, NT_GPU_RECORD_COMMUNICATION);
+	assert_int_equal(got[records - 1].start_ns, now_ns);
+	call = enqueue(4, context, 1);
+	assert_null(begin_channel(4, context, call, 1, now_ns - 100 * MS - 1));
+	assert_int_equal(got[records - 1].kind, NT_GPU_RECORD_GIVEN_UP);
+}
+
 static void backwards(void)
 {
 	void *context = add_comm(6), *call;
@@ -418,6 +436,7 @@ static void times_that_contradict_each_other_are_given_up(void **state)
 {
 	(void)state;
 	in_a_process(before_its_call);
+	in_a_process(long_before_its_event);
 	in_a_process(backwards);
 	in_a_process(ends_before_it_begins);
 	in_a_process(in_another_unit);
