@@ -95,7 +95,7 @@ $(SIM)/mpi_halo: $(addprefix $(SIM)/obj/,mpi_halo.o fault.o job.o)
 
 sim_link = $(CC) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
 
-$(SIM)/train: $(addprefix $(SIM)/obj/,train.o training.o world.o fault.o job.o) \
+$(SIM)/train: $(addprefix $(SIM)/obj/,train.o training.o world.o watchdog.o fault.o job.o) \
 		$(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)

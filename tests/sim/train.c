@@ -19,6 +19,8 @@ struct options {
 	double steps, seconds, host_ms, barrier_every, rank, size, local_rank;
 	double tp, dp, pp, threads;
 	double layers, kernels, microbatches, buckets;
+	double poll_ms;
+	enum sim_watchdog_kind watchdog;
 	struct sim_model_options model;
 	enum sim_making making;
 	const char *faults, *out, *id;
@@ -41,6 +43,7 @@ enum {
 	TEXT_FAULTS,
 	TEXT_OUT,
 	TEXT_ID,
+	TEXT_WATCHDOG,
 	FLAG_SHARD,
 	FLAG_GRAPH,
 	HELP,
@@ -72,6 +75,7 @@ static const struct number numbers[] = {
 	{"activation-kb", AT(model.activation_kb),
 	 "KiB of a tensor reduction or send (default 512)"},
 	{"barrier-every", AT(barrier_every), "steps (default 20, 0: none)"},
+	{"poll-ms", AT(poll_ms), "of the watchdog (default 1000, legacy 100)"},
 	{"threads", AT(threads), "ranks of a process (default 1, at most 8)"},
 	{"rank", AT(rank), "where RANK is not set"},
 	{"size", AT(size), "where WORLD_SIZE is not set"},
@@ -89,6 +93,7 @@ static int usage(FILE *out, int code)
 		"  --comms init|split   how groups are made (default init)\n"
 		"  --shard              reduce-scatter and all-gather in place of all-reduce\n"
 		"  --graph              layers and gradient reductions are captured graphs\n"
+		"  --watchdog nccl2|legacy  events around collectives, on one stream, are polled\n"
 		"  --faults FILE        read once a step: tests/sim/fault.h\n"
 		"  --out DIR            write the exact counts to DIR/rank-N.json\n"
 		"  --id HEX             the unique id of the job\n");
@@ -112,6 +117,12 @@ static int parse_text(int key, const char *text, struct options *opt)
 		if (strcmp(text, "init") != 0 && strcmp(text, "split") != 0)
 			return -EINVAL;
 		opt->making = text[0] == 's' ? SIM_MAKING_SPLIT : SIM_MAKING_INIT;
+		return 0;
+	case TEXT_WATCHDOG:
+		if (strcmp(text, "nccl2") != 0 && strcmp(text, "legacy") != 0)
+			return -EINVAL;
+		opt->watchdog = text[0] == 'n' ? SIM_WATCHDOG_NCCL2 : SIM_WATCHDOG_LEGACY;
+		opt->model.one_stream = true;
 		return 0;
 	case TEXT_FAULTS:
 		opt->faults = text;
@@ -169,6 +180,11 @@ static int complete(struct options *opt)
 	opt->model.kernels = (uint32_t)opt->kernels;
 	opt->model.buckets = (uint32_t)opt->buckets;
 	opt->model.microbatches = (uint32_t)opt->microbatches;
+	if (opt->poll_ms == 0)
+		opt->poll_ms = opt->watchdog == SIM_WATCHDOG_NCCL2 ? 1000 : 100;
+	/* Its events would be part of the graphs. */
+	if (opt->watchdog && opt->model.graph)
+		return -EINVAL;
 	if (opt->dp < 2)
 		opt->model.shard = false;
 	return 0;
@@ -182,6 +198,7 @@ static int parse(int argc, char **argv, struct options *ret_opt)
 	static const struct option texts[] = {
 		{"check", required_argument, NULL, TEXT_CHECK},
 		{"comms", required_argument, NULL, TEXT_COMMS},
+		{"watchdog", required_argument, NULL, TEXT_WATCHDOG},
 		{"faults", required_argument, NULL, TEXT_FAULTS},
 		{"out", required_argument, NULL, TEXT_OUT},
 		{"id", required_argument, NULL, TEXT_ID},
@@ -316,6 +333,10 @@ static int rank_main(struct job *job)
 		(void)fprintf(stderr, "train: make communicators: %s\n", strerrordesc_np(-r));
 		return r;
 	}
+	if (job->opt.watchdog)
+		job->world.watchdog =
+			sim_watchdog_new(job->opt.watchdog, (uint64_t)(job->opt.poll_ms * 1e6),
+					 (int)job->opt.local_rank % 8);
 	job->start_ns = sim_now_ns();
 	job->training = sim_training_new(&job->world, &job->opt.model);
 	run(job);
@@ -345,6 +366,7 @@ static int finish(struct job *job)
 
 	if (job->opt.out)
 		r = sim_truth_write(&job->world.truth, job->opt.out);
+	sim_watchdog_free(job->world.watchdog);
 	sim_training_free(job->training);
 	sim_world_close(&job->world);
 	return r;

@@ -232,6 +232,24 @@ static void update(struct sim_training *training, const struct sim_fault *fault)
 			       training->bucket_floats / data->size, training->compute);
 }
 
+/* Of all ranks. */
+static void reduce_loss(struct sim_training *training, size_t floats)
+{
+	struct sim_world *world = training->world;
+	cudaStream_t stream = training->opt.one_stream ? training->reduce : training->compute;
+
+	if (!training->opt.one_stream) {
+		sim_all_reduce(world, &world->world, training->loss, floats, stream);
+		return;
+	}
+	sim_must(cudaEventRecord(training->ready, training->compute), "cudaEventRecord");
+	sim_must(cudaStreamWaitEvent(stream, training->ready, 0), "cudaStreamWaitEvent");
+	sim_all_reduce(world, &world->world, training->loss, floats, stream);
+	sim_must(cudaEventRecord(training->reduced, stream), "cudaEventRecord");
+	sim_must(cudaStreamWaitEvent(training->compute, training->reduced, 0),
+		 "cudaStreamWaitEvent");
+}
+
 /* The loss of all ranks on the host: the end of the step for everybody. */
 static bool finish(struct sim_training *training, bool wish)
 {
@@ -244,7 +262,7 @@ static bool finish(struct sim_training *training, bool wish)
 	sim_must(cudaMemcpyAsync(training->loss, loss, LOSS_FLOATS * sizeof(float),
 				 cudaMemcpyHostToDevice, training->compute),
 		 "cudaMemcpyAsync");
-	sim_all_reduce(world, &world->world, training->loss, LOSS_FLOATS, training->compute);
+	reduce_loss(training, LOSS_FLOATS);
 	sim_must(cudaMemcpyAsync(loss, training->loss, LOSS_FLOATS * sizeof(float),
 				 cudaMemcpyDeviceToHost, training->compute),
 		 "cudaMemcpyAsync");
@@ -279,8 +297,7 @@ bool sim_training_step(struct sim_training *training, const struct sim_fault *fa
 
 void sim_training_barrier(struct sim_training *training)
 {
-	sim_all_reduce(training->world, &training->world->world, training->loss, 1,
-		       training->compute);
+	reduce_loss(training, 1);
 	sim_must(cudaStreamSynchronize(training->compute), "cudaStreamSynchronize");
 }
 

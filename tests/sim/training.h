@@ -23,6 +23,7 @@ struct sim_model_options {
 	double gradient_mb, activation_kb;
 	enum sim_check check;
 	bool shard; /* reduce-scatter and all-gather in place of all-reduce */
+	bool one_stream; /* all collectives, as of a process group of PyTorch */
 	bool graph; /* layers with their tensor reductions, and buckets, are captured graphs */
 };
 

@@ -27,8 +27,10 @@ void sim_all_reduce(struct sim_world *world, const struct sim_group *group, void
 {
 	if (!group->comm)
 		return;
+	sim_watchdog_begin(world->watchdog, stream);
 	sim_must(ncclAllReduce(buffer, buffer, elements, ncclFloat32, ncclSum, group->comm, stream),
 		 "ncclAllReduce");
+	sim_watchdog_end(world->watchdog, stream);
 	count(world, group, "all-reduce", elements);
 }
 
@@ -37,9 +39,11 @@ void sim_reduce_scatter(struct sim_world *world, const struct sim_group *group, 
 {
 	if (!group->comm)
 		return;
+	sim_watchdog_begin(world->watchdog, stream);
 	sim_must(ncclReduceScatter(buffer, (float *)buffer + group->rank * elements, elements,
 				   ncclFloat32, ncclSum, group->comm, stream),
 		 "ncclReduceScatter");
+	sim_watchdog_end(world->watchdog, stream);
 	count(world, group, "reduce-scatter", elements);
 }
 
@@ -48,9 +52,11 @@ void sim_all_gather(struct sim_world *world, const struct sim_group *group, void
 {
 	if (!group->comm)
 		return;
+	sim_watchdog_begin(world->watchdog, stream);
 	sim_must(ncclAllGather((float *)buffer + group->rank * elements, buffer, elements,
 			       ncclFloat32, group->comm, stream),
 		 "ncclAllGather");
+	sim_watchdog_end(world->watchdog, stream);
 	count(world, group, "all-gather", elements);
 }
 
@@ -59,8 +65,10 @@ void sim_broadcast(struct sim_world *world, const struct sim_group *group, void 
 {
 	if (!group->comm)
 		return;
+	sim_watchdog_begin(world->watchdog, stream);
 	sim_must(ncclBroadcast(buffer, buffer, elements, ncclFloat32, 0, group->comm, stream),
 		 "ncclBroadcast");
+	sim_watchdog_end(world->watchdog, stream);
 	count(world, group, "broadcast", elements);
 }
 

@@ -14,6 +14,7 @@
 
 #include "tests/sim/job.h"
 #include "tests/sim/lib/nccl/nccl.h"
+#include "tests/sim/watchdog.h"
 
 struct sim_group {
 	ncclComm_t comm; /* NULL: a group of one, whose calls are not made */
@@ -28,6 +29,7 @@ struct sim_layout {
 struct sim_world {
 	struct sim_group world, tensor, data, pipeline;
 	struct sim_truth truth;
+	struct sim_watchdog *watchdog; /* of all collectives; owned by the job, or NULL */
 };
 
 enum sim_making {
