@@ -71,12 +71,12 @@ struct variant {
 		EMPTY, /* uprobe.multi, entry only */
 		SESSION, /* entry and return */
 		OURS,
-		OURS_SPAN, /* of an interpreter, attached to this process alone */
+		OURS_SPAN, /* of an interpreter or of events, attached to this process alone */
 		BPFTRACE,
 	} kind;
 	const char *script; /* BPFTRACE; %s is the library. EMPTY, SESSION: the program */
 	uint32_t subjects; /* OURS */
-	enum nt_library as; /* OURS */
+	enum nt_library as; /* OURS, OURS_SPAN */
 	size_t anchor; /* index of the variant that it is a ratio to */
 };
 
@@ -114,7 +114,12 @@ static const struct variant variants[] = {
 	 1 << NT_SUBJECT_SYNC, NT_LIBRARY_CUDART, 9},
 	{"collection of garbage: no probe", "collect_marked", BARE, NULL, 0, 0, 17},
 	{"collection of garbage: empty entry probe", "collect_marked", EMPTY, "empty", 0, 0, 18},
-	{"collection of garbage: ours, two marks", "collect_marked", OURS_SPAN, NULL, 0, 0, 18},
+	{"collection of garbage: ours, two marks", "collect_marked", OURS_SPAN, NULL, 0,
+	 (enum nt_library)NT_LIBRARY_PYTHON, 18},
+	{"query of an event: no probe", "cudaEventQuery", BARE, NULL, 0, 0, 20},
+	{"query of an event: empty entry probe", "cudaEventQuery", EMPTY, "empty", 0, 0, 21},
+	{"query of an event: ours, polled in a loop", "cudaEventQuery", OURS_SPAN, NULL, 0,
+	 (enum nt_library)NT_LIBRARY_EVENT, 21},
 };
 
 enum {
@@ -364,14 +369,15 @@ static int attach_file(struct nt_attach *attach, const struct bench *bench, cons
 	return r < 0 ? r : nt_attach_opened(attach, &order);
 }
 
-static int attach_rank_probe(const struct nt_attach *attach, int fd, struct nt_rank_probe **ret_probe)
+static int attach_rank_probe(const struct nt_attach *attach, int fd, int library,
+			     struct nt_rank_probe **ret_probe)
 {
 	struct nt_rank_probe_sites sites;
-	int r = nt_rank_probe_find(fd, NT_LIBRARY_PYTHON, &sites);
+	int r = nt_rank_probe_find(fd, library, &sites);
 
 	return r < 0 ? r
-		     : nt_rank_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(), &sites,
-					  ret_probe);
+		     : nt_rank_probe_new_at(nt_attach_loader(attach), fd, (uint32_t)getpid(),
+					    &sites, ret_probe);
 }
 
 static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
@@ -379,7 +385,8 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 {
 	call_fn call = (call_fn)dlsym(bench->handle, v->symbol);
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
-	nt_auto(nt_rank_probe) struct nt_rank_probe *probe = NULL; /* gone before what it hangs on */
+	nt_auto(nt_rank_probe) struct nt_rank_probe *probe =
+		NULL; /* gone before what it hangs on */
 	struct bpf_object *object = NULL;
 	nt_autoclose int link = -1, fd = -1;
 	struct drain drain = {0};
@@ -402,7 +409,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 		r = nt_attach_new(&options, &attach);
 		if (r == 0 && v->kind == OURS_SPAN) {
 			fd = open(bench->library, O_RDONLY | O_CLOEXEC);
-			r = attach_rank_probe(attach, fd, &probe);
+			r = attach_rank_probe(attach, fd, (int)v->as, &probe);
 		} else if (r == 0) {
 			r = attach_file(attach, bench, v);
 		}

@@ -12,6 +12,7 @@
 #include "bpf/event.h"
 
 #include "bpf/call.bpf.h"
+#include "bpf/event_query.bpf.h"
 #include "bpf/gc_span.bpf.h"
 #include "bpf/gpu_batch.bpf.h"
 #include "bpf/life.bpf.h"
@@ -69,6 +70,20 @@ SEC("uprobe")
 int gpu_batch(struct pt_regs *ctx)
 {
 	batch_seen(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int query_begin(struct pt_regs *ctx)
+{
+	query_begins(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int query_end(struct pt_regs *ctx)
+{
+	query_ends(ctx);
 	return 0;
 }
 

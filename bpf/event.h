@@ -27,6 +27,7 @@ enum nt_event_type {
 	NT_EVENT_INIT, /* struct nt_event_init: a call that carries a unique id */
 	NT_EVENT_END, /* struct nt_event_end: a process with counters has ended or runs another program */
 	NT_EVENT_GPU, /* struct nt_event_gpu: records of a library inside the process */
+	NT_EVENT_QUERY, /* struct nt_event_query: a CUDA event is pending, or is complete */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -133,6 +134,8 @@ enum {
 	/* of NT_EVENT_END */
 	NT_END_EXEC = 1,
 	NT_END_KILLED_BY_PARENT = 2, /* its SIGKILL came from its parent, as launchers send it */
+	/* of NT_EVENT_QUERY */
+	NT_QUERY_COMPLETE = 1, /* the event is complete; else it is pending */
 };
 
 /* Sent with all words or with as many as its row has: NT_CALL_BYTES(words) long. */
@@ -175,6 +178,13 @@ struct nt_event_gpu {
 	struct nt_gpu_record record[NT_GPU_BATCH];
 };
 
+/* What a program was told of a CUDA event. Not each query makes one: bpf/event_query.bpf.h. */
+struct nt_event_query {
+	struct nt_event_header h; /* entry_ns: boot time at which the query returned */
+	__u64 event; /* handle */
+	__u64 queries; /* of the process so far */
+};
+
 #define NT_GPU_BATCH_FEW       8
 #define NT_GPU_BYTES(records_) (__builtin_offsetof(struct nt_event_gpu, record) + (records_)*32)
 
@@ -215,6 +225,7 @@ _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_gpu) == 40 + 32 * NT_GPU_BATCH, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_query) == 40, "ring buffer layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");

@@ -35,6 +35,16 @@ bool nt_rank_file_is_nccl_profiler(const char *basename)
 	return strncmp(basename, stem, sizeof(stem) - 1) == 0;
 }
 
+bool nt_rank_file_is_runtime(const char *basename)
+{
+	return nt_probe_library_of(basename) == NT_LIBRARY_CUDART;
+}
+
+bool nt_rank_file_is_driver(const char *basename)
+{
+	return nt_probe_library_of(basename) == NT_LIBRARY_CUDA;
+}
+
 struct file_search {
 	uint32_t pid;
 	bool (*is_wanted)(const char *basename);
@@ -68,29 +78,43 @@ static void try_mapping(void *data, const struct nt_mapping *mapping)
 	try_file(search, fd, &st);
 }
 
-int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data)
+static int try_mappings(uint32_t pid, bool (*is_wanted)(const char *basename),
+			struct file_search *search)
 {
-	struct file_search search = {
-		.pid = pid,
-		.is_wanted = library == NT_LIBRARY_GPU      ? nt_rank_file_is_gpu_library
-			     : library == NT_LIBRARY_PYTHON ? nt_rank_file_is_interpreter
-							    : nt_rank_file_is_nccl_profiler,
-		.fn = fn,
-		.data = data,
-		.result = -ENOENT,
-	};
+	int r;
+
+	search->is_wanted = is_wanted;
+	r = nt_proc_mappings(pid, try_mapping, search);
+	return r < 0 ? r : search->result;
+}
+
+static int try_program(uint32_t pid, struct file_search *search)
+{
 	nt_autoclose int fd = -1;
 	struct stat st;
 	char path[64];
-	int r;
 
-	r = nt_proc_mappings(pid, try_mapping, &search);
-	if (r < 0)
-		return r;
-	if (library != NT_LIBRARY_PYTHON)
-		return search.result;
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	fd = nt_root_path_follow(path, &st);
-	try_file(&search, fd, &st);
-	return search.result;
+	try_file(search, fd, &st);
+	return search->result;
+}
+
+int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data)
+{
+	struct file_search search = {.pid = pid, .fn = fn, .data = data, .result = -ENOENT};
+	int r;
+
+	switch (library) {
+	case NT_LIBRARY_GPU:
+		return try_mappings(pid, nt_rank_file_is_gpu_library, &search);
+	case NT_LIBRARY_NCCL_PROFILER:
+		return try_mappings(pid, nt_rank_file_is_nccl_profiler, &search);
+	case NT_LIBRARY_EVENT:
+		r = try_mappings(pid, nt_rank_file_is_runtime, &search);
+		return r == -ENOENT ? try_mappings(pid, nt_rank_file_is_driver, &search) : r;
+	default:
+		r = try_mappings(pid, nt_rank_file_is_interpreter, &search);
+		return r == -ENOENT ? try_program(pid, &search) : r;
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The file of a rank's process in which the functions or marks lie that are probed in ranks alone: its
- * Python interpreter, or a library of ours that reports its GPU.
+ * Python interpreter, a library of ours that reports its GPU, or the one by which it queries CUDA events.
  */
 #ifndef NT_AGENT_DISCOVER_RANK_FILE_H
 #define NT_AGENT_DISCOVER_RANK_FILE_H
@@ -22,9 +22,14 @@ bool nt_rank_file_is_interpreter(const char *basename);
 bool nt_rank_file_is_gpu_library(const char *basename);
 bool nt_rank_file_is_nccl_profiler(const char *basename);
 
+/* The same of the CUDA runtime, and of the driver. */
+bool nt_rank_file_is_runtime(const char *basename);
+bool nt_rank_file_is_driver(const char *basename);
+
 /*
  * Calls fn with each file of the process that may be that of `library`: NT_LIBRARY_PYTHON, where the
- * program comes last, NT_LIBRARY_GPU or NT_LIBRARY_NCCL_PROFILER. Each is a regular file opened with O_PATH. Stops at the first
+ * program comes last, NT_LIBRARY_GPU, NT_LIBRARY_NCCL_PROFILER, or NT_LIBRARY_EVENT, where the driver
+ * comes last. Each is a regular file opened with O_PATH. Stops at the first
  * result other than -ENOENT and returns it; -ENOENT: none. May block: for workers.
  */
 typedef int (*nt_rank_file_fn)(void *data, int fd, const struct stat *st);

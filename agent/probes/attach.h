@@ -111,8 +111,8 @@ struct nt_attach_rank_probe_order {
 };
 
 /*
- * Attaches the timed or batched row of the open file for one process. Requires the thread. -EAGAIN: the
- * queue is full.
+ * Attaches the row of the open file for one process (nt_probe_is_of_rank()). Requires the thread.
+ * -EAGAIN: the queue is full.
  */
 NT_MUST_CHECK int nt_attach_order_rank_probe(struct nt_attach *attach,
 					     const struct nt_attach_rank_probe_order *order);

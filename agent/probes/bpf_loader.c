@@ -55,9 +55,15 @@ static void keep_ended(struct nt_bpf_loader *loader, const struct nt_event_end *
 static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 {
 	struct nt_event_call call;
+	struct nt_event_query query;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
+	if (nt_event_read_query(record, size, &query) == 0) {
+		if (loader->event_query)
+			loader->event_query(loader->gpu_data, &query);
+		return;
+	}
 	if (nt_event_read_gpu(record, size, &loader->gpu) == 0) {
 		if (loader->gpu_batch)
 			loader->gpu_batch(loader->gpu_data, &loader->gpu);
@@ -156,6 +162,7 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	if (!loader->call)
 		return -errno;
 	loader->gpu_batch = options->gpu_batch;
+	loader->event_query = options->event_query;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
@@ -271,6 +278,28 @@ int nt_bpf_loader_link_batches(const struct nt_bpf_loader *loader, const char *p
 			   loader->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY
 							  : NT_LINK_MULTI_ENTRY,
 			   path, pid, site, sites, ret_link);
+}
+
+int nt_bpf_loader_link_queries(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+			       const struct nt_probe_site *site, size_t sites,
+			       struct nt_link **ret_begin, struct nt_link **ret_end)
+{
+	nt_auto(nt_link) struct nt_link *end = NULL;
+	const bool perf = loader->mode == NT_ATTACH_PERF;
+	int r;
+
+	r = nt_link_new(loader->call->progs.query_end,
+			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, site, sites,
+			&end);
+	if (r < 0)
+		return r;
+	r = nt_link_new(loader->call->progs.query_begin,
+			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, site, sites,
+			ret_begin);
+	if (r < 0)
+		return r;
+	*ret_end = nt_take(end);
+	return 0;
 }
 
 int nt_bpf_loader_fd(const struct nt_bpf_loader *loader)

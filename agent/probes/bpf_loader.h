@@ -62,6 +62,12 @@ NT_MUST_CHECK int nt_bpf_loader_link_batches(const struct nt_bpf_loader *loader,
 					     uint32_t pid, const struct nt_probe_site *site,
 					     size_t sites, struct nt_link **ret_link);
 
+/* Entry and return of the functions that query events. */
+NT_MUST_CHECK int nt_bpf_loader_link_queries(const struct nt_bpf_loader *loader, const char *path,
+					     uint32_t pid, const struct nt_probe_site *site,
+					     size_t sites, struct nt_link **ret_begin,
+					     struct nt_link **ret_end);
+
 /* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
 void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot,
 			     enum nt_split split);

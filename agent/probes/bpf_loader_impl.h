@@ -35,7 +35,8 @@ struct nt_bpf_loader {
 	nt_event_fn fn; /* of the current poll */
 	void *data;
 	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch); /* or NULL */
-	void *gpu_data;
+	void (*event_query)(void *data, const struct nt_event_query *query); /* or NULL */
+	void *gpu_data; /* of both */
 	struct nt_event_gpu gpu; /* the current one */
 	unsigned int polled;
 	uint64_t poll_end_ns; /* monotonic */

@@ -66,3 +66,16 @@ int nt_event_read_gpu(const void *record, size_t size, struct nt_event_gpu *ret_
 	memcpy(ret_gpu, record, NT_GPU_BYTES(head.records));
 	return 0;
 }
+
+int nt_event_read_query(const void *record, size_t size, struct nt_event_query *ret_query)
+{
+	struct nt_event_query query;
+
+	if (size != sizeof(query))
+		return -EBADMSG;
+	memcpy(&query, record, sizeof(query));
+	if (query.h.type != NT_EVENT_QUERY || query.h.size != size)
+		return -EBADMSG;
+	*ret_query = query;
+	return 0;
+}

@@ -14,7 +14,7 @@
 #endif
 
 enum {
-	PIECES = 11,
+	PIECES = 12,
 };
 
 static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
@@ -25,7 +25,7 @@ static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
 		&nt_probe_cudart, &nt_probe_cuda,
 		&nt_probe_rccl,   &nt_probe_rccl_init[arch],
 		&nt_probe_hccl,   &nt_probe_python,
-		&nt_probe_gpu,
+		&nt_probe_gpu,    &nt_probe_event,
 	};
 
 	return pieces[i];
@@ -43,6 +43,7 @@ const char *nt_subject_name(enum nt_subject subject)
 		[NT_SUBJECT_DRIVER] = "driver",
 		[NT_SUBJECT_GC] = "gc",
 		[NT_SUBJECT_GPU] = "gpu",
+		[NT_SUBJECT_COMPLETION] = "completion",
 	};
 
 	return (unsigned int)subject < NT_SUBJECT_END ? names[subject] : "unknown";
@@ -113,6 +114,11 @@ bool nt_probe_stays(const struct nt_probe *probe)
 	default:
 		return false;
 	}
+}
+
+bool nt_probe_is_of_rank(const struct nt_probe *probe)
+{
+	return probe->timed || probe->batched || probe->queried;
 }
 
 uint64_t nt_probe_cookie(uint16_t row)

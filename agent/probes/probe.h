@@ -25,6 +25,7 @@ enum nt_subject {
 	NT_SUBJECT_DRIVER, /* libcuda launches and copies: for processes without a probed cudart */
 	NT_SUBJECT_GC, /* an interpreter's collections: of one process at a time */
 	NT_SUBJECT_GPU, /* what a library inside the process reports: of one process at a time */
+	NT_SUBJECT_COMPLETION, /* queries of CUDA events: of one process at a time */
 	NT_SUBJECT_END,
 };
 
@@ -35,6 +36,7 @@ enum {
 	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
 	NT_LIBRARY_GPU, /* ours, inside the process: plugin/cupti/ */
 	NT_LIBRARY_NCCL_PROFILER, /* ours, inside the process: plugin/nccl/ */
+	NT_LIBRARY_EVENT, /* the CUDA runtime, or else the driver, where only queries are probed */
 	NT_LIBRARY_TABLE_END,
 };
 
@@ -73,6 +75,7 @@ enum nt_role {
 	NT_ROLE_SET_DEVICE,
 	NT_ROLE_COLLECTION, /* of garbage: counted with its time */
 	NT_ROLE_GPU_RECORDS, /* a batch of struct nt_gpu_record */
+	NT_ROLE_EVENT_QUERY, /* whether `event` is complete */
 	NT_ROLE_END,
 };
 
@@ -128,6 +131,8 @@ struct nt_probe {
 	bool timed;
 	/* A mark at which a batch of records is copied; attached like the timed rows. */
 	bool batched;
+	/* A query of `event`, of which some are sent (bpf/event_query.bpf.h); attached like these. */
+	bool queried;
 	const char *provider, *mark,
 		*mark_end; /* USDT marks (agent/elf/elf.h), in place of the function */
 	const char *beside; /* also required: a function with this prefix in the same file */
@@ -142,6 +147,9 @@ uint16_t nt_probe_rows(void);
  * communicators, or define what a graph holds: all other figures depend on them.
  */
 bool nt_probe_stays(const struct nt_probe *probe);
+
+/* True if the row is attached to one process at a time (agent/probes/rank_probe.h). */
+bool nt_probe_is_of_rank(const struct nt_probe *probe);
 
 /* The attach cookie of a row (bpf/event.h). */
 uint64_t nt_probe_cookie(uint16_t row);

@@ -6,7 +6,7 @@
  *
  * Every call that takes a stream has a sibling for per-thread default streams, with the same words.
  * <<<>>> calls __cudaLaunchKernel, which calls cudaLaunchKernel: only the latter is here. Queries
- * (cudaEventQuery) are polled in loops and are not probed.
+ * are polled in loops: agent/probes/probe_event.c has those that are probed.
  */
 #include "agent/probes/probe_impl.h"
 

@@ -77,7 +77,7 @@ static int find_sites(struct nt_elf *elf, int library, struct nt_rank_probe_site
 		const struct nt_probe *probe = nt_probe_row(row);
 		int r;
 
-		if (!(probe->timed || probe->batched) || (int)probe->library != library)
+		if (!nt_probe_is_of_rank(probe) || (int)probe->library != library)
 			continue;
 		r = probe->beside ? nt_elf_has_prefix(elf, probe->beside) : 1;
 		if (r < 0)
@@ -122,7 +122,10 @@ int nt_rank_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pi
 	for (size_t i = 0; i < NT_RANK_PROBE_SITES; i++)
 		own.begin[i].cookie = own.end[i].cookie = nt_probe_cookie((uint16_t)sites->row);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (nt_probe_row((uint16_t)sites->row)->batched)
+	if (nt_probe_row((uint16_t)sites->row)->queried)
+		r = nt_bpf_loader_link_queries(loader, path, pid, own.begin, own.begins,
+					       &probe->begin, &probe->end);
+	else if (nt_probe_row((uint16_t)sites->row)->batched)
 		r = nt_bpf_loader_link_batches(loader, path, pid, own.begin, own.begins,
 					       &probe->begin);
 	else

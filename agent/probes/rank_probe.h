@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A rank probe: a timed or batched row of the probe table (agent/probes/probe.h), attached to one
- * process. Other processes that run the same file are not slowed.
+ * A rank probe: a timed, batched or queried row of the probe table (agent/probes/probe.h), attached
+ * to one process. Other processes that run the same file are not slowed.
  */
 #ifndef NT_AGENT_PROBES_RANK_PROBE_H
 #define NT_AGENT_PROBES_RANK_PROBE_H

@@ -37,7 +37,7 @@ static int list_wanted(enum nt_library library, struct wanted *wanted)
 	for (uint16_t row = 0; row < rows; row++) {
 		const struct nt_probe *probe = nt_probe_row(row);
 
-		if (probe->timed || probe->batched ||
+		if (nt_probe_is_of_rank(probe) ||
 		    (library != NT_LIBRARY_UNKNOWN && probe->library != library))
 			continue;
 		if (wanted->n == WANTED_MAX)

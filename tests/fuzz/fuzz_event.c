@@ -47,6 +47,14 @@ static void take(void *data, const struct nt_gpu_interval *interval)
 	sums->intervals++;
 }
 
+static void read_query(const uint8_t *data, size_t size)
+{
+	struct nt_event_query query;
+
+	if (nt_event_read_query(data, size, &query) == 0)
+		assert(size == sizeof(query) && memcmp(&query, data, size) == 0);
+}
+
 /* In memory that ends with it. */
 static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
 		       struct sums *sums)
@@ -57,6 +65,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 	if (!event)
 		return;
 	memcpy(event, data, size);
+	read_query(event, size);
 	if (nt_event_read_gpu(event, size, &gpu) == 0) {
 		assert(gpu.records >= 1 && gpu.records <= NT_GPU_BATCH);
 		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);

@@ -90,6 +90,21 @@ static void a_program_is_no_gpu_library(void **state)
 	assert_false(nt_rank_file_is_nccl_profiler("libneutracer-cupti.so"));
 }
 
+static void a_program_without_cuda_queries_no_events(void **state)
+{
+	struct found found = {.result = 5};
+
+	(void)state;
+	assert_int_equal(nt_rank_file_find((uint32_t)getpid(), NT_LIBRARY_EVENT, take, &found),
+			 -ENOENT);
+	assert_int_equal(found.files, 0);
+	assert_true(nt_rank_file_is_runtime("libcudart.so.13"));
+	assert_true(nt_rank_file_is_runtime("libcudart-0123abcd.so.12"));
+	assert_false(nt_rank_file_is_runtime("libcuda.so.1"));
+	assert_true(nt_rank_file_is_driver("libcuda.so.1"));
+	assert_false(nt_rank_file_is_driver("libcudart.so.13"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +112,7 @@ int main(void)
 		cmocka_unit_test(a_process_without_a_library_is_asked_for_its_program),
 		cmocka_unit_test(a_process_that_is_gone_has_none),
 		cmocka_unit_test(a_program_is_no_gpu_library),
+		cmocka_unit_test(a_program_without_cuda_queries_no_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,31 @@ static void a_batch_has_as_many_records_as_it_says(void **state)
 	assert_int_equal(nt_event_read_gpu(&sent, sizeof(sent), &got), -EBADMSG);
 }
 
+static void a_query_has_one_size(void **state)
+{
+	struct nt_event_query sent = {
+		.h = {.type = NT_EVENT_QUERY, .size = sizeof(sent), .flags = NT_QUERY_COMPLETE},
+		.event = UINT64_MAX,
+		.queries = 7,
+	};
+	struct nt_event_query got = {0};
+	uint8_t longer[sizeof(sent) + 8] = {0};
+
+	(void)state;
+	assert_int_equal(nt_event_read_query(&sent, sizeof(sent) - 1, &got), -EBADMSG);
+	memcpy(longer, &sent, sizeof(sent));
+	assert_int_equal(nt_event_read_query(longer, sizeof(longer), &got), -EBADMSG);
+	assert_int_equal(nt_event_read_query(&sent, 0, &got), -EBADMSG);
+	assert_int_equal(got.queries, 0);
+	assert_int_equal(nt_event_read_query(&sent, sizeof(sent), &got), 0);
+	assert_memory_equal(&got, &sent, sizeof(sent));
+	sent.h.size--;
+	assert_int_equal(nt_event_read_query(&sent, sizeof(sent), &got), -EBADMSG);
+	sent.h.size++;
+	sent.h.type = NT_EVENT_END;
+	assert_int_equal(nt_event_read_query(&sent, sizeof(sent), &got), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +150,7 @@ int main(void)
 		cmocka_unit_test(every_other_size_or_type_is_refused_and_nothing_is_written),
 		cmocka_unit_test(a_record_that_is_not_as_long_as_it_says_is_refused),
 		cmocka_unit_test(a_batch_has_as_many_records_as_it_says),
+		cmocka_unit_test(a_query_has_one_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

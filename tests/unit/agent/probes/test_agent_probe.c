@@ -67,6 +67,9 @@ static void check_row(const struct nt_probe *p)
 				  !p->words && !p->long_only));
 	assert_true(!p->mark == (!p->mark_end && !p->batched) && !p->mark == !p->provider);
 	assert_true(!p->mark || p->timed || p->batched);
+	/* The program reads its event itself. */
+	assert_true(!p->queried || (p->returns && p->words == 1 && p->event == 0 && !p->timed &&
+				    !p->batched && !p->mark));
 	assert_true(!p->deref_at_return || (p->returns && p->deref != NT_NO_WORD));
 	assert_true(p->deref_off < 1 << 20);
 	assert_in_range(p->record, 0, 31);
@@ -100,6 +103,7 @@ static void no_library_has_a_function_twice(void **state)
 							nt_probe_row(j)->symbol);
 }
 
+/* Queries of events are, but in ranks alone, and only up to a rate. */
 static void calls_that_spin_are_not_probed(void **state)
 {
 	static const char *const spinning[] = {
@@ -110,7 +114,8 @@ static void calls_that_spin_are_not_probed(void **state)
 
 	(void)state;
 	for (uint16_t row = 0; row < nt_probe_rows(); row++)
-		for (size_t i = 0; i < sizeof(spinning) / sizeof(spinning[0]); i++)
+		for (size_t i = 0;
+		     i < sizeof(spinning) / sizeof(spinning[0]) && !nt_probe_row(row)->queried; i++)
 			assert_string_not_equal(nt_probe_row(row)->symbol, spinning[i]);
 }
 
@@ -309,6 +314,28 @@ static void mpi_reads_the_size_of_a_type_in_open_mpis(void **state)
 	assert_int_equal(p->count, NT_INT(4)); /* what is received: only the root sends */
 }
 
+/* The driver's is probed where the runtime is not mapped. */
+static void queries_of_events_are_of_ranks_alone(void **state)
+{
+	static const char *const symbols[] = {"cudaEventQuery", "cuEventQuery"};
+	size_t rows = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		assert_int_equal(p->queried, p->role == NT_ROLE_EVENT_QUERY);
+		assert_int_equal(p->queried, p->subject == NT_SUBJECT_COMPLETION);
+		if (!p->queried)
+			continue;
+		assert_true(rows < sizeof(symbols) / sizeof(symbols[0]));
+		assert_string_equal(p->symbol, symbols[rows++]);
+		assert_int_equal(p->library, NT_LIBRARY_EVENT);
+		assert_true(nt_probe_is_of_rank(p));
+	}
+	assert_int_equal(rows, 2);
+}
+
 /* The first that a file has is used: of functions that call each other the inner one is first. */
 static void what_collects_garbage_is_timed_marks_first(void **state)
 {
@@ -434,6 +461,7 @@ int main(void)
 		cmocka_unit_test(graphs_are_where_the_signatures_have_them),
 		cmocka_unit_test(what_makes_graphs_is_probed_at_any_price),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
+		cmocka_unit_test(queries_of_events_are_of_ranks_alone),
 		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
 		cmocka_unit_test(words_are_read_where_the_row_says),
 		cmocka_unit_test(libraries_are_known_by_their_names),

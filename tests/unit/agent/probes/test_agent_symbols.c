@@ -80,11 +80,11 @@ static void rows_are_those_of_the_library(void **state)
 }
 
 /* They are attached to one process at a time, and found with their marks. */
-static void timed_rows_are_left_out(void **state)
+static void rows_of_ranks_are_left_out(void **state)
 {
 	(void)state;
 	for (uint16_t row = 0; row < nt_probe_rows(); row++)
-		if (nt_probe_row(row)->timed)
+		if (nt_probe_is_of_rank(nt_probe_row(row)))
 			(void)image_add_static(&image, nt_probe_row(row)->symbol, 0x20);
 	assert_true(image.symtabs > 1);
 	read_image(NT_LIBRARY_UNKNOWN);
@@ -182,7 +182,7 @@ static void the_whole_table_fits(void **state)
 
 	(void)state;
 	for (uint16_t row = 0; row < nt_probe_rows(); row++)
-		rows += !nt_probe_row(row)->timed;
+		rows += !nt_probe_is_of_rank(nt_probe_row(row));
 	assert_in_range(rows, 1, NT_SYMBOLS_MAX);
 }
 
@@ -193,7 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(every_row_of_a_function_is_listed_in_order),
 		WITH(rows_are_those_of_the_library),
-		WITH(timed_rows_are_left_out),
+		WITH(rows_of_ranks_are_left_out),
 		WITH(a_function_outside_the_code_is_not_listed),
 		WITH(a_program_holds_a_library_by_its_prefixes),
 		WITH(a_file_beyond_the_budget_is_refused),
