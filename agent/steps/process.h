@@ -117,6 +117,9 @@ struct nt_process {
 	bool gpu_is_silent; /* it launched kernels while it was measured, and reported none */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 
+	/* Queries of CUDA events: their number, and when it was read; 0: never. */
+	uint64_t queries, queries_ns;
+
 	struct nt_process_counters counters; /* at the last window */
 	uint64_t events, lost_events; /* so far; those that were lost */
 	uint64_t starts; /* calls so far that only begin communication */

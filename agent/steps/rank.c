@@ -26,7 +26,8 @@ int nt_rank_new(struct nt_process *process, struct nt_rank **ret_rank)
 size_t nt_rank_bytes(const struct nt_rank *rank)
 {
 	return sizeof(*rank) + nt_step_bytes(rank->step) +
-	       (rank->order ? nt_stream_order_bytes() : 0) + (rank->gpu ? nt_gpu_bytes() : 0);
+	       (rank->order ? nt_stream_order_bytes() : 0) + (rank->gpu ? nt_gpu_bytes() : 0) +
+	       (rank->completion ? nt_completion_bytes() : 0);
 }
 
 void nt_rank_free(struct nt_rank *rank)
@@ -36,6 +37,7 @@ void nt_rank_free(struct nt_rank *rank)
 	nt_step_free(rank->step);
 	nt_stream_order_free(rank->order);
 	nt_gpu_free(rank->gpu);
+	nt_completion_free(rank->completion);
 	nt_host_close(rank->host);
 	free(rank);
 }
@@ -113,6 +115,7 @@ static void add_step(struct nt_rank *rank, const struct nt_accounting_step *step
 	}
 	sums->steps++;
 	sums->covered += covered;
+	rank->synchronises |= covered && step->local_syncs;
 	if (covered) {
 		sums->own_ns += step->own_ns;
 		sums->own_blocked_ns += step->own_blocked_ns;
@@ -161,6 +164,9 @@ static void follow_steps(struct nt_rank *rank, const struct nt_ordered_call *cal
 		rank->work.ready_count = 0;
 		if (rank->gpu)
 			nt_gpu_reset(rank->gpu);
+		if (rank->completion)
+			nt_completion_reset(rank->completion);
+		rank->synchronises = false;
 		rank->sums = (struct nt_rank_sums){0}; /* steps of another kind do not add up */
 		rank->found_count = info.found_count;
 	}
@@ -217,6 +223,8 @@ static bool take_steps(struct nt_rank *rank, uint64_t now_ns)
 	bool any = rank->gpu && take_gpu_steps(rank, now_ns);
 
 	while (nt_accounting_next(&rank->work, &step)) {
+		if (rank->completion)
+			nt_completion_step(rank->completion, step.start_ns, step.end_ns);
 		if (!rank->gpu) {
 			add_step(rank, &step);
 			any = true;
@@ -278,6 +286,8 @@ bool nt_rank_comm(struct nt_rank *rank, struct nt_communicator *comm,
 	if (!is_blocking_library(comm) && rank->order)
 		nt_stream_order_enqueue(rank->order, &rank->work, lane_of(comm, stream), stream,
 					call->entry_ns, launches);
+	if (!is_blocking_library(comm) && rank->completion)
+		nt_completion_collective(rank->completion, stream);
 	order_calls(rank, comm, call, launches);
 	if (call->ret_ns && is_blocking_library(comm))
 		nt_accounting_comm(&rank->work, call->entry_ns, call->ret_ns);
@@ -306,12 +316,22 @@ void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream)
 {
 	if (rank->order)
 		nt_stream_order_record(rank->order, event, stream);
+	if (rank->completion)
+		nt_completion_record(rank->completion, event, stream);
 }
 
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event)
 {
 	if (rank->order)
 		nt_stream_order_wait(rank->order, stream, event);
+}
+
+void nt_rank_query(struct nt_rank *rank, uint64_t event, bool is_complete, uint64_t ns)
+{
+	/* Without memory for it, own work is not observable; the rest continues. */
+	if (!rank->completion && (!rank->asynchronous || nt_completion_new(&rank->completion) < 0))
+		return;
+	nt_completion_query(rank->completion, event, is_complete, ns);
 }
 
 static bool has_silent_comm(const struct nt_rank *rank)
@@ -343,6 +363,8 @@ void nt_rank_gap(struct nt_rank *rank)
 	rank->step_before_ns = 0;
 	if (rank->gpu)
 		nt_gpu_reset(rank->gpu);
+	if (rank->completion)
+		nt_completion_reset(rank->completion);
 }
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -381,6 +403,24 @@ void nt_rank_gpu_lost(struct nt_rank *rank)
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
+/* Of calls that only enqueue, and of hosts that do not synchronise on local work. */
+static enum nt_tier own_of_completion(const struct nt_rank *rank, uint64_t *ret_own_ns,
+				      uint64_t *ret_own_blocked_ns, enum nt_own_source *ret_source)
+{
+	const struct nt_rank_sums *sums = &rank->sums;
+	uint64_t own_ns;
+
+	/* A rank has one history of this tier: what the kernels of NCCL show is not mixed with it. */
+	if (rank->synchronises || !rank->completion ||
+	    (rank->gpu && nt_gpu_is_by_communication(rank->gpu)) ||
+	    !nt_completion_own(rank->completion, sums->end_ns, sums->steps, sums->step_ns, &own_ns))
+		return NT_TIER_T1;
+	/* The device's: the host is not at work in it. */
+	*ret_own_ns = *ret_own_blocked_ns = own_ns;
+	*ret_source = NT_OWN_SOURCE_QUERIES;
+	return NT_TIER_T2;
+}
+
 enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 			 uint64_t *ret_own_blocked_ns, enum nt_own_source *ret_source)
 {
@@ -399,7 +439,7 @@ enum nt_tier nt_rank_own(const struct nt_rank *rank, uint64_t *ret_own_ns,
 	}
 	if (sums->asynchronous && (sums->covered * 2 < sums->steps || !sums->local_syncs)) {
 		if (!has_gpu)
-			return NT_TIER_T1;
+			return own_of_completion(rank, ret_own_ns, ret_own_blocked_ns, ret_source);
 		*ret_own_ns = (uint64_t)((double)sums->gpu_ns * sums->steps / sums->gpu_steps);
 		*ret_own_blocked_ns =
 			(uint64_t)((double)sums->gpu_queued_ns * sums->steps / sums->gpu_steps);

@@ -14,6 +14,7 @@
 #include "agent/identity/identity.h"
 #include "agent/steps/call_order.h"
 #include "agent/steps/communicator.h"
+#include "agent/steps/completion.h"
 #include "agent/steps/gpu.h"
 #include "agent/steps/process.h"
 #include "agent/steps/step.h"
@@ -53,6 +54,7 @@ struct nt_rank {
 	struct nt_call_order call_order; /* of Gloo's calls */
 	struct nt_stream_order *order; /* owned; NULL until an asynchronous call */
 	struct nt_gpu *gpu; /* owned; NULL until a plugin reports a kernel */
+	struct nt_completion *completion; /* owned; NULL until its process queries an event */
 	struct nt_accounting work;
 	struct nt_rank_sums sums;
 	uint64_t found_count; /* of nt_step_info, as seen last */
@@ -83,6 +85,7 @@ struct nt_rank {
 	} inside;
 
 	bool asynchronous; /* it has made asynchronous calls */
+	bool synchronises; /* on local work: that proves its own work, if anything does */
 	bool gloo; /* its calls come from a thread pool; the main thread does the work */
 };
 
@@ -107,6 +110,8 @@ void nt_rank_sync(struct nt_rank *rank, enum nt_stream_order_sync what, uint64_t
 		  bool counted, uint64_t entry_ns, uint64_t ret_ns, uint64_t launches);
 void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
+/* The program was told whether an event is complete. */
+void nt_rank_query(struct nt_rank *rank, uint64_t event, bool is_complete, uint64_t ns);
 /*
  * A graph is launched whose capture was not observed. Its contents are unknown, but a communicator
  * that was called once and no longer is taken to be in it. Waits for the stream may then be waits

@@ -36,7 +36,7 @@ NT_DEFINE_AUTO(nt_stream_order, nt_stream_order_free)
  * lane: calls of one lane end in the order in which they are enqueued, on whatever streams. NCCL
  * chains the calls of a communicator so (ncclLaunchFinish: its device stream waits for each, and
  * each waits for it). Other libraries' calls are ordered on one stream only. This matters if a
- * program polls for completion and then does not wait: polls are not observed. launches: of the
+ * program polls for completion and then does not wait: polls are not taken here. launches: of the
  * process at the entry of the call. Proven own work is added to `work`. Times must not go backwards
  * by more than calls of several threads overlap.
  */

@@ -332,6 +332,7 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 			stats.step_overruns += rank->work.overrun;
 			if (rank->gpu)
 				add_gpu(&stats.gpu, nt_gpu_stats(rank->gpu));
+			nt_tracker_add_completion(&stats, rank);
 			stats.unknown_kinds += info.unknown_kinds;
 			if (rank->order)
 				stats.order_overflows += nt_stream_order_overflows(rank->order);

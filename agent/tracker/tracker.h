@@ -16,6 +16,7 @@
 #include "agent/host/memory.h"
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
+#include "agent/steps/completion.h"
 #include "agent/steps/gpu.h"
 #include "agent/steps/gpu_records.h"
 #include "agent/steps/process.h"
@@ -80,6 +81,7 @@ struct nt_tracker_options {
 	uint64_t boot; /* hash of the boot id */
 	uint64_t seed; /* of epochs: differs from run to run */
 	uint64_t window_min_ns;
+	uint32_t query_max; /* queries of CUDA events of a process and second that are observed */
 	uint64_t outside_ns; /* overhead of a probed call outside its own time; for sampled ranks */
 	struct nt_tracker_source source;
 	struct nt_tracker_sink sink;
@@ -108,6 +110,9 @@ struct nt_tracker_stats {
 	uint64_t gpu_over_rate; /* batches that were dropped: see tracker_gpu.c */
 	uint64_t gpu_refused; /* processes in which the GPU cannot be measured */
 	uint64_t gpu_silent; /* processes that launched kernels and reported none */
+	uint64_t queries_unowned; /* of no rank, or of several ranks in one process */
+	uint64_t queries_over_rate; /* processes whose queries are not observed any more */
+	struct nt_completion_stats completion;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
@@ -159,6 +164,11 @@ enum nt_gpu_batch_result {
 
 /* Takes a batch of records from such a plugin, in ring order. */
 enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch);
+/*
+ * What the program of a rank was told of a CUDA event, in ring order with the calls. False: it asks
+ * more often than it may, and its queries are not to be observed any more.
+ */
+bool nt_tracker_query(struct nt_tracker *tracker, const struct nt_event_query *query);
 /* No more records come until the GPUs are measured again. */
 void nt_tracker_gpu_closed_all(struct nt_tracker *tracker);
 /* Events were lost: reads each process's own losses from its counters. */

@@ -196,6 +196,7 @@ int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
 /* agent/tracker/tracker_gpu.c: adds those of a process that is measured now. */
+void nt_tracker_add_completion(struct nt_tracker_stats *sum, const struct nt_rank *rank);
 void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gpu_records *records);
 
 /*

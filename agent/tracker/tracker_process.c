@@ -32,6 +32,7 @@ void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *proc
 	nt_tracker_discard(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		nt_tracker_leave_key(tracker, process->rank[i], tracker->now_ns);
+		nt_tracker_add_completion(&tracker->stats, process->rank[i]);
 		nt_rank_free(process->rank[i]);
 	}
 	process->candidate->process = NULL;

@@ -66,7 +66,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-governor bench-gpu-mark bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti or nccl)
@@ -76,6 +76,8 @@ bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults
 bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/nccl_events $(BENCH)/empty.bpf.o ## cost per record of CUPTI and event of NCCL, with and without agent
 	$(Q)$(BENCH)/gpu_mark $(BENCH)/empty.bpf.o $(ROUNDS)
 	$(Q)$(BENCH)/nccl_events $(BENCH)/empty.bpf.o $(ROUNDS)
+bench-completion: $(B)/test/agent/steps/test_agent_completion_watchdog ## own work by event queries: accuracy, and minutes to the first value, in simulations
+	$(Q)$< | grep '^step'
 bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
 	$(Q)bench/overhead.sh $(PAIRS)
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)

@@ -212,6 +212,7 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 		.boot = 0xb007,
 		.seed = 1,
 		.window_min_ns = 500 * MS,
+		.query_max = 2000,
 		.outside_ns = outside_ns,
 		.source = {.memory = fake_memory(&node->memory),
 			   .describe = node_describe,
