@@ -342,6 +342,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.attached = on_attached,
 		.rank_probe_made = nt_agent_rank_probe_made,
 		.gpu_batch = nt_agent_gpu_batch,
+		.event_query = nt_agent_event_query,
 		.data = agent,
 	};
 	int r;
@@ -365,6 +366,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		.boot = boot,
 		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
 		.window_min_ns = agent->config->window_min_ns,
+		.query_max = agent->config->query_max,
 		.source = {.describe = describe,
 			   .sample = sample,
 			   .counters = counters,

@@ -53,7 +53,7 @@ struct nt_agent {
 	uint64_t read_until_ns; /* boot time before which all events are processed */
 	uint64_t reread_ns; /* spent by nt_agent_read_all_events() in this turn */
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
-	struct nt_probed_ranks *interpreters, *gpu_ranks;
+	struct nt_probed_ranks *interpreters, *gpu_ranks, *query_ranks;
 	struct nt_probed_ranks *nccl_ranks; /* those without gpu_ranks' library, or where it gave up */
 	struct nt_inspector_client rank_file_client;
 	struct nt_gpu_schedule gpu_schedule;
@@ -121,6 +121,7 @@ void nt_agent_detach_ended_ranks(struct nt_agent *agent);
 void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
 			      struct nt_rank_probe *probe);
 void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch);
+void nt_agent_event_query(void *data, const struct nt_event_query *query);
 
 /* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is probed in ranks alone: the interpreter, and the library that reports the GPU. */
+/*
+ * What is probed in ranks alone: the interpreter, the library that reports the GPU, and queries of
+ * CUDA events.
+ */
 #include "agent/agent_impl.h"
 
 #include <errno.h>
@@ -17,9 +20,40 @@ enum {
 
 static struct nt_probed_ranks *ranks_of(const struct nt_agent *agent, int library)
 {
-	if (library == NT_LIBRARY_PYTHON)
+	switch (library) {
+	case NT_LIBRARY_GPU:
+		return agent->gpu_ranks;
+	case NT_LIBRARY_NCCL_PROFILER:
+		return agent->nccl_ranks;
+	case NT_LIBRARY_EVENT:
+		return agent->query_ranks;
+	default:
 		return agent->interpreters;
-	return library == NT_LIBRARY_GPU ? agent->gpu_ranks : agent->nccl_ranks;
+	}
+}
+
+/* For the log. */
+static const struct rank_file_text {
+	const char *file, *subject, *verb;
+} texts[] = {
+	{"interpreter", "garbage collections", "are timed"},
+	{"GPU library", "GPU time", "is measured"},
+	{"CUDA library", "queries of events", "are observed"},
+	{"profiler plugin of NCCL", "kernels of NCCL", "are measured"},
+};
+
+static const struct rank_file_text *text_of(int library)
+{
+	switch (library) {
+	case NT_LIBRARY_GPU:
+		return &texts[1];
+	case NT_LIBRARY_EVENT:
+		return &texts[2];
+	case NT_LIBRARY_NCCL_PROFILER:
+		return &texts[3];
+	default:
+		return &texts[0];
+	}
 }
 
 /* ---- attaching ------------------------------------------------------------------------------ */
@@ -60,6 +94,13 @@ static int attach_nccl(void *data, uint32_t pid, uint64_t start_boot_ns,
 	return search(data, NT_LIBRARY_NCCL_PROFILER, pid, start_boot_ns);
 }
 
+static int attach_queries(void *data, uint32_t pid, uint64_t start_boot_ns,
+			  struct nt_rank_probe **ret_probe)
+{
+	(void)ret_probe;
+	return search(data, NT_LIBRARY_EVENT, pid, start_boot_ns);
+}
+
 static void detach(void *data, struct nt_rank_probe *probe)
 {
 	struct nt_agent *agent = data;
@@ -70,17 +111,15 @@ static void detach(void *data, struct nt_rank_probe *probe)
 void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
 			      struct nt_rank_probe *probe)
 {
-	const bool is_gpu = library != NT_LIBRARY_PYTHON;
+	const struct rank_file_text *text = text_of(library);
 	struct nt_agent *agent = data;
 
 	if (result == 0)
-		nt_debug("%s of process %u %s", is_gpu ? "the GPU" : "collections of garbage", pid,
-			 is_gpu ? "is measured" : "are timed");
+		nt_debug("%s of process %u %s", text->subject, pid, text->verb);
 	else if (result != -ENOENT && result != -ESRCH &&
 		 result != -EBUSY) /* in quarantine: already logged */
-		(void)nt_warn(result, "attach the %s of process %u: its %s not observed",
-			      is_gpu ? "GPU library" : "interpreter", pid,
-			      is_gpu ? "GPU time is" : "garbage collections are");
+		(void)nt_warn(result, "attach the %s of process %u: its %s will not be observed",
+			      text->file, pid, text->subject);
 	nt_probed_ranks_found(ranks_of(agent, library), pid, start_ns, result, probe);
 	/* CUPTI shows more than NCCL does, and the job is charged with one of them. */
 	if (library == NT_LIBRARY_GPU && result == -ENOENT)
@@ -136,12 +175,16 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 		.attach = attach_gpu, .detach = detach, .data = agent};
 	const struct nt_probed_ranks_hooks nccl = {
 		.attach = attach_nccl, .detach = detach, .data = agent};
+	const struct nt_probed_ranks_hooks queries = {
+		.attach = attach_queries, .detach = detach, .data = agent};
 	int r = nt_probed_ranks_new(&interpreters, &agent->interpreters);
 
 	if (r == 0)
 		r = nt_probed_ranks_new(&gpus, &agent->gpu_ranks);
 	if (r == 0)
 		r = nt_probed_ranks_new(&nccl, &agent->nccl_ranks);
+	if (r == 0)
+		r = nt_probed_ranks_new(&queries, &agent->query_ranks);
 	if (r < 0)
 		return r;
 	agent->rank_file_client =
@@ -158,6 +201,8 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
+	if (agent->config->query_max)
+		nt_probed_ranks_add(agent->query_ranks, pid, start_boot_ns);
 	if (!agent->config->gpu_window_ns)
 		return;
 	nt_probed_ranks_add(agent->gpu_ranks, pid, start_boot_ns);
@@ -169,6 +214,7 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 	nt_probed_ranks_end(agent->interpreters, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->gpu_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
+	nt_probed_ranks_end(agent->query_ranks, pid, start_boot_ns);
 }
 
 static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,
@@ -186,19 +232,35 @@ static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,
 	}
 }
 
+/* To its own process: else the next call, of any process, is charged with it. */
+static void charge(struct nt_agent *agent, uint32_t pid)
+{
+	const uint64_t now_ns = nt_clock_mono_ns();
+
+	nt_governor_spend(agent->governor, pid, now_ns - agent->event_since_ns);
+	agent->event_since_ns = now_ns;
+}
+
 void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
 {
 	struct nt_agent *agent = data;
-	uint64_t now_ns;
 
 	if (batch->h.entry_ns > agent->event_ns)
 		agent->event_ns = batch->h.entry_ns;
 	if (agent->is_gpu_open)
 		refuse(agent, batch, nt_tracker_gpu_batch(agent->tracker, batch));
-	/* To its own process: else the next call, of any process, is charged with it. */
-	now_ns = nt_clock_mono_ns();
-	nt_governor_spend(agent->governor, batch->h.pid, now_ns - agent->event_since_ns);
-	agent->event_since_ns = now_ns;
+	charge(agent, batch->h.pid);
+}
+
+void nt_agent_event_query(void *data, const struct nt_event_query *query)
+{
+	struct nt_agent *agent = data;
+
+	if (query->h.entry_ns > agent->event_ns)
+		agent->event_ns = query->h.entry_ns;
+	if (!nt_tracker_query(agent->tracker, query))
+		nt_probed_ranks_refuse(agent->query_ranks, query->h.pid);
+	charge(agent, query->h.pid);
 }
 
 void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
@@ -221,6 +283,7 @@ void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 	}
 	agent->is_gpu_open = opens;
 	nt_probed_ranks_attach(agent->interpreters);
+	nt_probed_ranks_attach(agent->query_ranks);
 	/* A window is short. */
 	for (int i = 0; i < GPU_SEARCHES; i++) {
 		nt_probed_ranks_attach(agent->gpu_ranks);
@@ -234,5 +297,6 @@ void nt_agent_detach_ended_ranks(struct nt_agent *agent)
 		nt_probed_ranks_detach(agent->interpreters);
 		nt_probed_ranks_detach(agent->gpu_ranks);
 		nt_probed_ranks_detach(agent->nccl_ranks);
+		nt_probed_ranks_detach(agent->query_ranks);
 	}
 }

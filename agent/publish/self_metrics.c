@@ -91,7 +91,10 @@ struct metric_row {
 #define DROPPED       "Events lost because the ring buffer was full."
 #define OVER_CAP      "Items omitted because a table was full."
 #define ENROLMENT     "Requests for the key of this node, by result."
-#define UNSENT        "Messages that did not reach the bus."
+#define QUERIES                                                                                    \
+	"Queries of CUDA events, by where they prove the GPU to be: inside or outside of communication."
+#define BATCHES "Batches of steps of which queries of events give the own work, by result."
+#define UNSENT  "Messages that did not reach the bus."
 
 static const struct metric_row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
@@ -99,6 +102,7 @@ static const struct metric_row rows[] = {
 	COUNTER("events_dropped", "type=\"init\"", attach.dropped[NT_EVENT_INIT], DROPPED),
 	COUNTER("events_dropped", "type=\"end\"", attach.dropped[NT_EVENT_END], DROPPED),
 	COUNTER("events_dropped", "type=\"gpu\"", attach.dropped[NT_EVENT_GPU], DROPPED),
+	COUNTER("events_dropped", "type=\"query\"", attach.dropped[NT_EVENT_QUERY], DROPPED),
 	COUNTER("events_malformed", NULL, tracker.malformed_events,
 		"Malformed events, which were discarded."),
 	COUNTER("events_foreign", NULL, tracker.foreign_events,
@@ -162,6 +166,10 @@ static const struct metric_row rows[] = {
 		"NCCL profiler libraries of ranks that could not be attached."),
 	GAUGE("measured_nccl_processes", nccl_ranks.attached,
 	      "Processes in which the kernels of NCCL alone are measured now."),
+	COUNTER("event_query_failures", NULL, query_ranks.failed,
+		"Ranks whose queries of CUDA events could not be attached, or were too many."),
+	GAUGE("queried_processes", query_ranks.attached,
+	      "Processes whose queries of CUDA events are observed now."),
 	GAUGE("attached_files", attach.files, "Library files with probes now."),
 	GAUGE("attached_links", attach.links, "Links to the kernel now."),
 	GAUGE("attached_probes", attach.probes, "Functions with probes now."),
@@ -204,6 +212,11 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"gpu-processes\"", gpu_ranks.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"nccl-processes\"", nccl_ranks.over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-ends\"", gpu_ends_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"queried-processes\"", query_ranks.over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"completion-events\"", tracker.completion.marks_over_cap,
+		OVER_CAP),
+	COUNTER("over_cap", "what=\"completion-queries\"", tracker.completion.queries_over_cap,
+		OVER_CAP),
 	COUNTER("over_cap", "what=\"processes\"", tracker.processes_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"memory\"", tracker.memory_given_up, OVER_CAP),
 	COUNTER("over_cap", "what=\"ranks\"", tracker.ranks_over_cap, OVER_CAP),
@@ -260,6 +273,16 @@ static const struct metric_row rows[] = {
 		"Processes in which CUPTI is not there, refuses, or is used by another profiler."),
 	COUNTER("gpu_processes_silent", NULL, tracker.gpu_silent,
 		"Processes that launched kernels while they were measured, and reported none."),
+	COUNTER("event_queries", "proves=\"inside\"", tracker.completion.inside, QUERIES),
+	COUNTER("event_queries", "proves=\"outside\"", tracker.completion.outside, QUERIES),
+	COUNTER("event_queries", "proves=\"nothing\"", tracker.completion.unproved, QUERIES),
+	COUNTER("event_queries_unowned", NULL, tracker.queries_unowned,
+		"Queries of CUDA events of no rank, or of several ranks in one process."),
+	COUNTER("event_queries_over_rate", NULL, tracker.queries_over_rate,
+		"Processes with more queries of CUDA events in a second than --event-queries: not "
+		"observed any more."),
+	COUNTER("completion_batches", "result=\"measured\"", tracker.completion.measured, BATCHES),
+	COUNTER("completion_batches", "result=\"unknown\"", tracker.completion.given_up, BATCHES),
 	COUNTER("gpu_intervals", NULL, tracker.gpu_intervals,
 		"Busy intervals of streams that plugins reported."),
 	COUNTER("gpu_intervals_lost", NULL, tracker.gpu_lost,
@@ -415,7 +438,7 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 	uint64_t lost = attach->untracked + attach->unreturned;
 
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
-		if (i != NT_EVENT_GPU) /* no calls */
+		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY) /* no calls */
 			lost += attach->dropped[i];
 	}
 	return lost;
