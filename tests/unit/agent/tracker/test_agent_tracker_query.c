@@ -106,6 +106,7 @@ static void a_rank_that_only_enqueues_has_own_work_by_its_queries(void **state)
 	run_steps(&program, 80);
 	window = last_with_steps(&program.node);
 	assert_int_equal(window->own_tier, NT_TIER_T2);
+	assert_int_equal(window->own_source, NT_OWN_SOURCE_QUERIES);
 	assert_in_range(window->own_ns, window->steps * (WORK_MS - 2) * MS,
 			window->steps * (WORK_MS + 2) * MS);
 	assert_int_equal(window->own_blocked_ns, window->own_ns);
