@@ -31,6 +31,8 @@ enum {
 	NT_WIRE_MAX_METRICS = 256,
 	NT_WIRE_MAX_PEERS = 1024, /* per-peer times of one rank in one window */
 	NT_WIRE_MAX_TRANSFERS = 1024, /* of one rank in one window */
+	NT_WIRE_MAX_HEAP_DEVICES = 64, /* of one process */
+	NT_WIRE_MAX_HEAP_SITES = 16, /* call sites of one process */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_WORDS = 64,
@@ -175,6 +177,45 @@ struct nt_transfer {
 	enum nt_op op;
 };
 
+struct nt_heap_device {
+	uint32_t number;
+	bool number_unknown;
+	uint64_t live_bytes, high_bytes, managed_bytes, blocks;
+};
+
+struct nt_heap_site {
+	const char *file;
+	uint64_t offset, live_bytes, blocks, growth_bytes;
+	double growth_probability;
+	bool leaks;
+};
+
+struct nt_heap_failure {
+	const char *call;
+	uint64_t bytes, boot_ns, live_bytes;
+	uint32_t device;
+	bool device_unknown;
+	const char *file;
+	uint64_t offset;
+	uint32_t holder_pid, holder_rank;
+	bool holder_rank_known, holder_is_whole;
+	uint64_t holder_bytes;
+	const char *holder_file;
+	uint64_t holder_offset, holder_site_bytes;
+};
+
+/* The device memory of a process. No devices and no failures: it has made no such call. */
+struct nt_heap_window {
+	bool is_whole, has_sites;
+	uint64_t since_boot_ns;
+	struct nt_heap_device *device;
+	size_t devices;
+	struct nt_heap_site *site;
+	size_t sites;
+	struct nt_heap_failure failure;
+	uint64_t failures, out_of_memory;
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -217,6 +258,7 @@ struct nt_window {
 	bool whereabouts_unknown; /* `inside` is empty, but the rank may be inside a call */
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
+	struct nt_heap_window heap;
 };
 
 struct nt_metric_value {

@@ -203,6 +203,59 @@ static const struct nt_wire_column column_nt_transfer[] = {
 };
 COLUMNS_OF(nt_transfer, transfer_columns);
 
+static const struct nt_wire_field fields_nt_heap_device[] = {
+	U32(GpuHeapDevice, nt_heap_device, number),
+	BOOL(GpuHeapDevice, nt_heap_device, number_unknown),
+	U64(GpuHeapDevice, nt_heap_device, live_bytes),
+	U64(GpuHeapDevice, nt_heap_device, high_bytes),
+	U64(GpuHeapDevice, nt_heap_device, managed_bytes),
+	U64(GpuHeapDevice, nt_heap_device, blocks),
+};
+SHAPE(nt_heap_device, gpu_heap_device, NULL);
+
+static const struct nt_wire_field fields_nt_heap_site[] = {
+	TEXT(GpuHeapSite, nt_heap_site, file),
+	U64(GpuHeapSite, nt_heap_site, offset),
+	U64(GpuHeapSite, nt_heap_site, live_bytes),
+	U64(GpuHeapSite, nt_heap_site, blocks),
+	F64(GpuHeapSite, nt_heap_site, growth_probability),
+	U64(GpuHeapSite, nt_heap_site, growth_bytes),
+	BOOL(GpuHeapSite, nt_heap_site, leaks),
+};
+SHAPE(nt_heap_site, gpu_heap_site, NULL);
+
+static const struct nt_wire_field fields_nt_heap_failure[] = {
+	TEXT(GpuHeapFailure, nt_heap_failure, call),
+	U64(GpuHeapFailure, nt_heap_failure, bytes),
+	U64(GpuHeapFailure, nt_heap_failure, boot_ns),
+	U64(GpuHeapFailure, nt_heap_failure, live_bytes),
+	U32(GpuHeapFailure, nt_heap_failure, device),
+	BOOL(GpuHeapFailure, nt_heap_failure, device_unknown),
+	TEXT(GpuHeapFailure, nt_heap_failure, file),
+	U64(GpuHeapFailure, nt_heap_failure, offset),
+	U32(GpuHeapFailure, nt_heap_failure, holder_pid),
+	U32(GpuHeapFailure, nt_heap_failure, holder_rank),
+	BOOL(GpuHeapFailure, nt_heap_failure, holder_rank_known),
+	U64(GpuHeapFailure, nt_heap_failure, holder_bytes),
+	BOOL(GpuHeapFailure, nt_heap_failure, holder_is_whole),
+	TEXT(GpuHeapFailure, nt_heap_failure, holder_file),
+	U64(GpuHeapFailure, nt_heap_failure, holder_offset),
+	U64(GpuHeapFailure, nt_heap_failure, holder_site_bytes),
+};
+SHAPE(nt_heap_failure, gpu_heap_failure, NULL);
+
+static const struct nt_wire_field fields_nt_heap_window[] = {
+	BOOL(GpuHeap, nt_heap_window, is_whole),
+	U64(GpuHeap, nt_heap_window, since_boot_ns),
+	MANY(GpuHeap, nt_heap_window, device, devices, NT_WIRE_MAX_HEAP_DEVICES, GpuHeapDevice, nt_heap_device),
+	BOOL(GpuHeap, nt_heap_window, has_sites),
+	MANY(GpuHeap, nt_heap_window, site, sites, NT_WIRE_MAX_HEAP_SITES, GpuHeapSite, nt_heap_site),
+	ONE(GpuHeap, nt_heap_window, failure, GpuHeapFailure, nt_heap_failure),
+	U64(GpuHeap, nt_heap_window, failures),
+	U64(GpuHeap, nt_heap_window, out_of_memory),
+};
+SHAPE(nt_heap_window, gpu_heap, NULL);
+
 static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, rank, Rank, nt_rank_id),
 	U64(Window, nt_window, start_boot_ns),
@@ -249,6 +302,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U32(Window, nt_window, exit_status),
 	BOOL(Window, nt_window, ended_by_parent),
 	U64(Window, nt_window, ended_early_ns),
+	ONE(Window, nt_window, heap, GpuHeap, nt_heap_window),
 };
 SHAPE(nt_window, window, NULL);
 

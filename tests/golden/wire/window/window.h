@@ -314,7 +314,51 @@ static struct nt_message golden_window = {
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
-	golden_window_11, golden_window_12;
+	golden_window_11, golden_window_12,
+	golden_window_heap;
+
+static inline void golden_fill_window_heap(void)
+{
+	static struct nt_heap_device device[] = {
+		{2302, true, 2303, 2304, 2305, 2306},
+		{2307, true, 2308, 2309, 2310, 2311},
+	};
+	static struct nt_heap_site site = {
+		"libc10_cuda.so", 2312, 2313, 2314, 2315, 0.96875, true,
+	};
+
+	golden_window_heap = golden_window_10;
+	golden_window_heap.window.heap = (struct nt_heap_window){
+		.is_whole = true,
+		.has_sites = true,
+		.since_boot_ns = 2301,
+		.device = device,
+		.devices = 2,
+		.site = &site,
+		.sites = 1,
+		.failure =
+			{
+				.call = "cudaMalloc",
+				.bytes = 2316,
+				.boot_ns = 2317,
+				.live_bytes = 2318,
+				.device = 2319,
+				.device_unknown = true,
+				.file = "libtrain.so",
+				.offset = 2320,
+				.holder_pid = 2321,
+				.holder_rank = 2322,
+				.holder_rank_known = true,
+				.holder_is_whole = true,
+				.holder_bytes = 2323,
+				.holder_file = "libcache.so",
+				.holder_offset = 2324,
+				.holder_site_bytes = 2325,
+			},
+		.failures = 2326,
+		.out_of_memory = 2327,
+	};
+}
 
 static inline void golden_fill_window(void)
 {
@@ -378,6 +422,8 @@ static inline void golden_fill_window(void)
 
 	golden_window_12 = golden_window_11;
 	golden_window_12.window.own_source = NT_OWN_SOURCE_NCCL;
+
+	golden_fill_window_heap();
 }
 
 #endif
