@@ -99,6 +99,23 @@ enum {
 	NT_PROBE_OWN_STREAM = 1 << 4,
 };
 
+/* What a call does with device memory (agent/heap/gpu_heap.h). */
+enum nt_memory_op {
+	NT_MEMORY_NONE,
+	NT_MEMORY_ALLOC, /* `bytes` at the address `deref` */
+	NT_MEMORY_ALLOC_PITCHED, /* the same; the bytes are a pitch, word 1, times rows */
+	NT_MEMORY_ALLOC_MANAGED, /* the same; it moves between the host and devices */
+	NT_MEMORY_ALLOC_OPAQUE, /* of a size that is not known */
+	NT_MEMORY_FREE, /* of the address in word 0 */
+	NT_MEMORY_CREATE, /* physical memory: `bytes` with the handle `deref`; word 2: its location */
+	NT_MEMORY_RETAIN, /* of the handle `deref`, which is released once more */
+	NT_MEMORY_RELEASE, /* of the handle in word 0; it lives on while it is mapped */
+	NT_MEMORY_MAP, /* of the handle in word 3 at the address in word 0 */
+	NT_MEMORY_UNMAP, /* of `bytes` from the address in word 0 on */
+	NT_MEMORY_RESET, /* frees all memory of the current device */
+	NT_MEMORY_RESET_UNKNOWN, /* the same of a device that is not known */
+};
+
 struct nt_probe {
 	const char *symbol;
 	enum nt_library library;
@@ -124,6 +141,8 @@ struct nt_probe {
 	bool deref_at_return;
 	int8_t record; /* 1 + offset / 16: words 1 on are the memory at word 0 + offset; 0: none */
 	int8_t counter; /* enum nt_counter, or -1 */
+	/* Not NONE: the call is recorded by the programs of bpf/memory.bpf.h */
+	enum nt_memory_op memory;
 	/*
 	 * The time between entry and return is added to `counter`; nothing else is recorded. Such
 	 * rows are attached to one process at a time (agent/probes/rank_probe.h).

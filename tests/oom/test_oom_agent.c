@@ -8,6 +8,7 @@
 
 #include "agent/discover/probed_ranks.h"
 #include "agent/elf/elf.h"
+#include "agent/heap/gpu_heap.h"
 #include "agent/identity/pods.h"
 #include "agent/probes/symbols.h"
 #include "tests/oom/oom.h"
@@ -98,7 +99,8 @@ static void an_elf_file_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(open_library, NULL) >= 1);
 }
 
-static int attach(void *data, uint32_t pid, uint64_t start_boot_ns, struct nt_rank_probe **ret_probe)
+static int attach(void *data, uint32_t pid, uint64_t start_boot_ns,
+		  struct nt_rank_probe **ret_probe)
 {
 	(void)data;
 	(void)pid;
@@ -171,12 +173,38 @@ static void pods_survive_failed_allocations(void **state)
 		json_decref(pods[i]);
 }
 
+/* A block or a call site that finds no memory is left out, and what is held is a lower bound. */
+static int hold_memory(void *data)
+{
+	nt_auto(nt_gpu_heap) struct nt_gpu_heap *heap = NULL;
+	int r = nt_gpu_heap_new(0, 7, &heap);
+
+	(void)data;
+	if (r < 0)
+		return r;
+	for (uint64_t i = 1; i <= 200; i++)
+		(void)nt_gpu_heap_take(heap, &(struct nt_gpu_heap_call){.op = NT_MEMORY_ALLOC,
+									.address = i << 12,
+									.bytes = 1,
+									.site = 1 + i % 10});
+	if (!heap->is_whole || heap->sites_over_cap)
+		return nt_gpu_heap_live(heap) <= 200 ? -ENOMEM : -EPROTO;
+	return nt_gpu_heap_live(heap) == 200 ? 0 : -EPROTO;
+}
+
+static void device_memory_survives_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(hold_memory, NULL) >= 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_elf_file_survives_failed_allocations),
 		cmocka_unit_test(interpreters_survive_failed_allocations),
 		cmocka_unit_test(pods_survive_failed_allocations),
+		cmocka_unit_test(device_memory_survives_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
