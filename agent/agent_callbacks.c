@@ -171,11 +171,15 @@ static void on_mapped(void *data, const struct nt_mapped_file *file)
 {
 	struct nt_agent *agent = data;
 	const struct nt_gpu_end *end = nt_gpu_ends_find(&agent->gpu_ends, file->pid);
+	const struct nt_attached *attached = nt_attach_find(agent->attach, file->dev, file->ino);
+	struct nt_mapped_file mapped = *file;
 
 	/* The number of a process that ended is in use again. */
 	if (end && end->start_boot_ns != file->start_boot_ns)
 		end_waiting(agent, end);
-	nt_tracker_mapped(agent->tracker, file);
+	if (attached)
+		mapped.probed_ns = nt_attached_alloc_ns(attached);
+	nt_tracker_mapped(agent->tracker, &mapped);
 	(void)nt_attachment_use(agent->attachment, file);
 }
 
@@ -284,6 +288,13 @@ static int sample(void *data, uint32_t pid, uint32_t tid, const char *gpu, struc
 	return 0;
 }
 
+static bool shares_card(void *data, uint32_t pid, uint32_t other)
+{
+	const struct nt_agent *agent = data;
+
+	return agent->gpu_health && nt_gpu_health_shares(agent->gpu_health, pid, other);
+}
+
 static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
 {
 	const struct nt_agent *agent = data;
@@ -373,12 +384,14 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .owner = owner_of,
 			   .awaited = is_awaited,
 			   .locate = locate,
+			   .shares_card = shares_card,
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .called = on_called,
 			 .dropped = on_dropped,
 			 .claimed = on_claimed,
 			 .ranked = on_ranked,
+			 .site_wanted = nt_agent_site_wanted,
 			 .heartbeat = on_heartbeat,
 			 .data = agent},
 	};
@@ -403,6 +416,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 
 	options.source.memory = nt_process_reader_memory(agent->process_reader);
 	nt_agent_open_unprobed(agent);
+	nt_agent_open_heap(agent);
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
 	r = nt_tracker_new(&options, &agent->tracker);

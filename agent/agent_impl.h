@@ -6,8 +6,8 @@
 #include "agent/agent.h"
 #include "agent/discover/attachment.h"
 #include "agent/discover/discover.h"
-#include "agent/discover/probed_ranks.h"
 #include "agent/discover/inspector.h"
+#include "agent/discover/probed_ranks.h"
 #include "agent/discover/process_reader.h"
 #include "agent/discover/quarantine.h"
 #include "agent/discover/worker.h"
@@ -58,7 +58,7 @@ struct nt_agent {
 	struct nt_inspector_client rank_file_client;
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
-	struct nt_inspector_client mpi_code_client;
+	struct nt_inspector_client mpi_code_client, code_place_client;
 	uint64_t
 		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
 	uint32_t unprobed_lines; /* so far in that minute */
@@ -134,6 +134,10 @@ void nt_agent_budget(struct nt_agent *agent, uint64_t boot_ns);
  */
 void nt_agent_outside(void *data, uint32_t pid, uint64_t user_ip);
 void nt_agent_open_unprobed(struct nt_agent *agent);
+
+/* agent/agent_heap.c: looks up call sites for the tracker, whose sink has the agent as its data. */
+void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t address);
+void nt_agent_open_heap(struct nt_agent *agent);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

@@ -16,6 +16,7 @@
 #include "bpf/gc_span.bpf.h"
 #include "bpf/gpu_batch.bpf.h"
 #include "bpf/life.bpf.h"
+#include "bpf/memory.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -48,6 +49,29 @@ SEC("uretprobe")
 int call_leave(struct pt_regs *ctx)
 {
 	call_returned(ctx);
+	return 0;
+}
+
+/* Of device memory. */
+SEC("uprobe")
+int memory_enter(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (is_passed_over(cookie))
+		return 0;
+	memory_entered(ctx, cookie);
+	if (NT_COOKIE_LONG_ONLY(cookie))
+		call_entered(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int memory_leave(struct pt_regs *ctx)
+{
+	memory_returned(ctx);
+	if (NT_COOKIE_LONG_ONLY(bpf_get_attach_cookie(ctx)))
+		call_returned(ctx);
 	return 0;
 }
 

@@ -363,13 +363,37 @@ static __always_inline void call_seen(struct pt_regs *ctx)
 	bpf_ringbuf_submit(e, wakeup);
 }
 
+/* Records the entry of a call in the slot. launches: see struct nt_event_call. */
+static __always_inline void call_begun(struct pt_regs *ctx, __u64 cookie, struct nt_inside *slot,
+				       __u64 launches, __u16 flags)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	slot->entry_ns = 0; /* marks the slot as empty for concurrent reads */
+	barrier();
+	slot->cookie = cookie;
+	slot->sp = PT_REGS_SP(ctx);
+	slot->type = NT_EVENT_CALL;
+	slot->size = call_bytes(cookie);
+	slot->row = NT_COOKIE_ROW(cookie);
+	slot->flags = flags;
+	slot->pid = pid_tgid >> 32;
+	slot->tid = (__u32)pid_tgid;
+	slot->launches = launches;
+	capture_words(ctx, cookie, slot->word);
+	slot->deref = 0;
+	if (NT_COOKIE_DEREF(cookie) && !NT_COOKIE_DEREF_RET(cookie))
+		slot->deref = dereference(cookie, slot->word);
+	barrier();
+	slot->entry_ns = bpf_ktime_get_boot_ns();
+}
+
 /* False: the return is not needed. */
 static __always_inline bool call_entered(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct nt_inside *slot;
-	__u64 pid_tgid;
 	struct nt_id *id;
 
 	if (is_passed_over(cookie))
@@ -394,24 +418,7 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 		call_replaced(slot->sp);
 	}
 	count(ctx, cookie);
-	pid_tgid = bpf_get_current_pid_tgid();
-	slot->entry_ns = 0; /* marks the slot as empty for concurrent reads */
-	barrier();
-	slot->cookie = cookie;
-	slot->sp = PT_REGS_SP(ctx);
-	slot->type = NT_EVENT_CALL;
-	slot->size = call_bytes(cookie);
-	slot->row = NT_COOKIE_ROW(cookie);
-	slot->flags = NT_CALL_RETURNED;
-	slot->pid = pid_tgid >> 32;
-	slot->tid = (__u32)pid_tgid;
-	slot->launches = launches_so_far();
-	capture_words(ctx, cookie, slot->word);
-	slot->deref = 0;
-	if (NT_COOKIE_DEREF(cookie) && !NT_COOKIE_DEREF_RET(cookie))
-		slot->deref = dereference(cookie, slot->word);
-	barrier();
-	slot->entry_ns = bpf_ktime_get_boot_ns();
+	call_begun(ctx, cookie, slot, launches_so_far(), NT_CALL_RETURNED);
 	if (!NT_COOKIE_ID_WORD(cookie) && !NT_COOKIE_ID_STACK(cookie))
 		return true;
 	id = bpf_task_storage_get(&ids, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);

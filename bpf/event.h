@@ -20,7 +20,8 @@
 
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
-#define NT_ROWS_MAX   448 /* rows of the agent's probe table */
+#define NT_LOCATION   8 /* of CUmemLocation in CUmemAllocationProp: its type, and a device */
+#define NT_ROWS_MAX   480 /* rows of the agent's probe table */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
@@ -41,8 +42,11 @@ enum nt_event_type {
  *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
  *	bits 24-43	offset for it, 20 bits
- *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none
- *	bit  48		the unique id lies on the stack from word 6 on (x86-64, by value)
+ *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none. Of calls that create
+ *			physical device memory: not 0, word 2 points to its properties, of which the
+ *			8 bytes at NT_LOCATION replace it
+ *	bit  48		the unique id lies on the stack from word 6 on (x86-64, by value). Of calls that
+ *			allocate device memory, which have none: word 1 is an output parameter too
  *	bits 49-52	1 + enum nt_counter that the call adds 1 to; 0: none
  *	bits 53-56	1 + word with the bytes that the call adds beside it; 0: none
  *	bit  57		report only calls that last at least `min_call_ns`; the others are NT_COUNTER_SYNC
@@ -64,6 +68,9 @@ enum nt_event_type {
 #define NT_COOKIE_LONG_ONLY(c) ((__u32)((c) >> 57) & 1)
 #define NT_COOKIE_DEREF_RET(c) ((__u32)((c) >> 58) & 1)
 #define NT_COOKIE_RECORD(c)    ((__u32)((c) >> 59) & 0x1f)
+/* Of calls that allocate device memory. */
+#define NT_COOKIE_SECOND     NT_COOKIE_ID_STACK
+#define NT_COOKIE_PROPERTIES NT_COOKIE_ID_WORD
 
 /* Calls that are counted but never sent individually. */
 enum nt_counter {
@@ -131,6 +138,7 @@ enum {
 	NT_CALL_RETURNED = 1, /* the event was made at the return: ret_ns and ret hold */
 	/* set by the agent for NT_ROW_OWN: from a link of the process's own */
 	NT_CALL_OWN = 2,
+	NT_CALL_MEMORY = 4, /* the record of an allocation or release of device memory */
 	/* of NT_EVENT_END */
 	NT_END_EXEC = 1,
 	NT_END_KILLED_BY_PARENT = 2, /* its SIGKILL came from its parent, as launchers send it */
@@ -144,7 +152,8 @@ struct nt_event_call {
 	__u64 ret_ns; /* boot time; 0 for an entry-only probe */
 	__u64 ret;
 	__u64 deref;
-	__u64 launches; /* of the whole process so far, at entry */
+	/* Of the whole process so far, at entry. NT_CALL_MEMORY: the address to which it returns */
+	__u64 launches;
 	__u64 word[NT_CALL_WORDS];
 };
 

@@ -7,6 +7,7 @@
 #define NT_BPF_LIFE_BPF_H
 
 #include "bpf/gc_span.bpf.h"
+#include "bpf/memory.bpf.h"
 
 enum {
 	UNRETURNED_NS = 500000000, /* between the walks that find a call without a return */
@@ -126,6 +127,7 @@ static __always_inline void process_execs(void)
 	emit_end(task, 0, NT_END_EXEC);
 	bpf_task_storage_delete(&counters, task);
 	bpf_task_storage_delete(&inside, task);
+	bpf_task_storage_delete(&allocating, task);
 	bpf_task_storage_delete(&ids, task);
 	bpf_task_storage_delete(&spans, task);
 }
@@ -170,12 +172,23 @@ static __always_inline void dump_outside(struct seq_file *seq, struct task_struc
 	bpf_seq_write(seq, &copy, sizeof(copy));
 }
 
+/* Without this, an allocation left by longjmp would hide all that are made below its depth. */
+static __always_inline void forget_allocation(struct task_struct *task)
+{
+	struct nt_inside *slot = bpf_task_storage_get(&allocating, task, 0, 0);
+	__u64 entry_ns = slot ? *(volatile __u64 *)&slot->entry_ns : 0;
+
+	if (entry_ns && !awaits_return(utask_of(task), slot->sp))
+		forget_absent(task, slot, entry_ns);
+}
+
 static __always_inline void dump_inside(struct seq_file *seq, struct task_struct *task)
 {
 	struct nt_inside *slot, copy;
 
 	if (!task)
 		return;
+	forget_allocation(task);
 	slot = bpf_task_storage_get(&inside, task, 0, 0);
 	if (!slot)
 		return;

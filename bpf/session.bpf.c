@@ -11,7 +11,7 @@
 
 #include "bpf/event.h"
 
-#include "bpf/call.bpf.h"
+#include "bpf/memory.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -26,4 +26,24 @@ int call_session(struct pt_regs *ctx)
 		return 0;
 	}
 	return call_entered(ctx) ? 0 : 1;
+}
+
+SEC("uprobe")
+int memory_session(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	bool waits = NT_COOKIE_LONG_ONLY(cookie), is_wanted;
+
+	if (bpf_session_is_return()) {
+		memory_returned(ctx);
+		if (waits)
+			call_returned(ctx);
+		return 0;
+	}
+	if (is_passed_over(cookie))
+		return 1;
+	is_wanted = memory_entered(ctx, cookie);
+	if (waits && call_entered(ctx))
+		is_wanted = true;
+	return is_wanted ? 0 : 1;
 }

@@ -13,6 +13,8 @@ enum {
 	RUNTIME = 1U << NT_SUBJECT_COMM | 1U << NT_SUBJECT_LAUNCH | 1U << NT_SUBJECT_SYNC |
 		  1U << NT_SUBJECT_ORDER | 1U << NT_SUBJECT_COPY | 1U << NT_SUBJECT_ALLOC,
 	DRIVER = 1U << NT_SUBJECT_DRIVER | 1U << NT_SUBJECT_SYNC,
+	/* Programs and libraries that use the runtime allocate through the driver as well. */
+	DRIVER_ALWAYS = 1U << NT_SUBJECT_ALLOC,
 };
 
 struct file_key {
@@ -262,7 +264,7 @@ int nt_attachment_use(struct nt_attachment *attachment, const struct nt_mapped_f
 	if (mapped->library == NT_LIBRARY_CUDA) {
 		if (!file->has_driver)
 			await_driver(attachment, process, use, mapped->path);
-		return 0;
+		return attachment->hooks.attach(attachment->hooks.data, mapped, DRIVER_ALWAYS);
 	}
 	return attachment->hooks.attach(attachment->hooks.data, mapped, RUNTIME);
 }

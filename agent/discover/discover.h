@@ -35,6 +35,8 @@ struct nt_mapped_file {
 	bool executable; /* the process's main program */
 	bool late; /* found by the first scan: started before the agent */
 	const struct nt_owner *owner; /* of the process; NULL: not known */
+	uint64_t
+		probed_ns; /* boot time since which allocations in it are probed; 0: not yet known */
 };
 
 struct nt_discover_handler {

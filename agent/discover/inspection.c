@@ -18,6 +18,7 @@
 #include "agent/host/mount.h"
 #include "agent/host/root_path.h"
 #include "agent/probes/probe.h"
+#include "common/base/ascii.h"
 #include "common/system/clock.h"
 
 enum {
@@ -327,6 +328,36 @@ static void answer_mpi_code(const struct errand *errand)
 		answer(errand, NT_ANSWER_MPI_CODE, 0, 0, &code, sizeof(code), -1);
 }
 
+/* ---- the place of code ---------------------------------------------------------------------- */
+
+struct code_search {
+	uint64_t address;
+	struct nt_inspection_code_place place;
+};
+
+static void see_place(void *data, const struct nt_mapping *mapping)
+{
+	struct code_search *search = data;
+
+	if (search->address < mapping->start || search->address >= mapping->end)
+		return;
+	search->place.offset = search->address - mapping->start + mapping->offset;
+	nt_ascii_copy_text(search->place.name, sizeof(search->place.name), base_of(mapping->path));
+}
+
+static void answer_code_place(const struct errand *errand)
+{
+	struct code_search search = {.address = errand->request.address};
+	int r = nt_proc_mappings(errand->request.pid, see_place, &search);
+
+	if (r == 0 && !search.place.name[0])
+		r = -ENOENT;
+	if (r < 0)
+		answer_done(errand, r);
+	else
+		answer(errand, NT_ANSWER_CODE_PLACE, 0, 0, &search.place, sizeof(search.place), -1);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
@@ -353,6 +384,9 @@ void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
 		return;
 	case NT_INSPECT_MPI_CODE:
 		answer_mpi_code(&errand);
+		return;
+	case NT_INSPECT_CODE_PLACE:
+		answer_code_place(&errand);
 		return;
 	case NT_INSPECT_PROCESS:
 		errand.request.wants_symbols = 0;

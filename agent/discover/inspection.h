@@ -24,6 +24,8 @@ enum {
 	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, per read */
 	NT_INSPECTION_IO = 4096,
 	NT_INSPECTION_FILES = 256, /* of one process */
+	NT_INSPECTION_NAME =
+		48, /* of a file of code, with its NUL; the beginning of a longer one */
 };
 
 enum nt_inspection_kind {
@@ -37,6 +39,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_SYMBOLS, /* dev, ino, library, with a descriptor: NT_ANSWER_SYMBOLS */
 	NT_INSPECT_RANK_FILE, /* library: NT_ANSWER_SITES with a descriptor, or DONE */
 	NT_INSPECT_MPI_CODE, /* NT_ANSWER_MPI_CODE, or DONE */
+	NT_INSPECT_CODE_PLACE, /* address: NT_ANSWER_CODE_PLACE, or DONE */
 	NT_INSPECT_END,
 };
 
@@ -56,6 +59,7 @@ enum nt_answer_kind {
 	NT_ANSWER_SYMBOLS,
 	NT_ANSWER_SITES,
 	NT_ANSWER_MPI_CODE, /* a struct nt_mpi_code */
+	NT_ANSWER_CODE_PLACE, /* a struct nt_inspection_code_place */
 	NT_ANSWER_FILE,
 	NT_ANSWER_END,
 };
@@ -83,6 +87,12 @@ struct nt_inspection_symbols {
 	struct nt_uncovered_calls uncovered;
 };
 
+/* The mapped file of code that holds an address. */
+struct nt_inspection_code_place {
+	uint64_t offset; /* of the address in the file */
+	char name[NT_INSPECTION_NAME]; /* without its folder */
+};
+
 /* ---- in the child --------------------------------------------------------------------------- */
 
 /* An nt_worker_fn. */
@@ -102,6 +112,8 @@ NT_MUST_CHECK int nt_inspection_parse_sites(const uint8_t *body, size_t len,
 					    struct nt_rank_probe_sites *ret_sites);
 NT_MUST_CHECK int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len,
 					       struct nt_mpi_code *ret_code);
+NT_MUST_CHECK int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
+						 struct nt_inspection_code_place *ret_place);
 NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,
 					      struct nt_environ *ret_environ);
 

@@ -5,6 +5,7 @@
 
 #include "agent/discover/inspection.h"
 #include "agent/probes/probe.h"
+#include "common/base/ascii.h"
 
 _Static_assert(sizeof(struct nt_inspection_request) == 64, "passed between processes");
 _Static_assert(sizeof(struct nt_inspection_answer) == 24, "passed between processes");
@@ -124,6 +125,23 @@ int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len, struct nt_mpi_
 	if (!nt_mpi_code_is_sound(&code))
 		return -EBADMSG;
 	*ret_code = code;
+	return 0;
+}
+
+int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
+				   struct nt_inspection_code_place *ret_place)
+{
+	struct nt_inspection_code_place place;
+	size_t name_len;
+
+	if (len != sizeof(place))
+		return -EBADMSG;
+	memcpy(&place, body, sizeof(place));
+	name_len = strnlen(place.name, sizeof(place.name));
+	if (!name_len || name_len == sizeof(place.name))
+		return -EBADMSG;
+	ret_place->offset = place.offset;
+	nt_ascii_copy(ret_place->name, sizeof(ret_place->name), place.name, name_len);
 	return 0;
 }
 

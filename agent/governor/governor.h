@@ -51,7 +51,7 @@ struct nt_governor_plan {
 	uint64_t period_ns; /* of the slices */
 	uint32_t shed; /* bits of enum nt_subject that are not observed at all */
 	uint32_t hot_count;
-	uint64_t hot[NT_ROWS_MAX / 64]; /* bits of rows that are observed in looks alone */
+	uint64_t hot[(NT_ROWS_MAX + 63) / 64]; /* bits of rows that are observed in looks alone */
 	uint64_t version; /* changes with `shed` and `hot` */
 };
 

@@ -89,6 +89,11 @@ uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health)
 	return health->begun_ns;
 }
 
+bool nt_gpu_health_shares(const struct nt_gpu_health *health, uint32_t pid, uint32_t other)
+{
+	return health->has_cards && nt_gpu_totals_shares(&health->totals, pid, other);
+}
+
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health)
 {
 	return &health->stats;

@@ -261,3 +261,11 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid, const c
 	       add_up(totals, pid, NULL, BY_FORMER_PROCESS, ret_total) ||
 	       (gpu && *gpu && add_up(totals, pid, gpu, BY_UUID, ret_total));
 }
+
+bool nt_gpu_totals_shares(const struct nt_gpu_totals *totals, uint32_t pid, uint32_t other)
+{
+	for (uint32_t i = 0; i < totals->count; i++)
+		if (has(&totals->card[i].last, pid) && has(&totals->card[i].last, other))
+			return true;
+	return false;
+}

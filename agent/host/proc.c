@@ -144,6 +144,7 @@ bool nt_proc_parse_mapping(char *line, struct nt_mapping *ret_mapping)
 	dash = strchr(range, '-');
 	if (!dash || nt_parse_hex(range, (size_t)(dash - range), UINT64_MAX, &m.start) < 0 ||
 	    nt_parse_hex(dash + 1, strlen(dash + 1), UINT64_MAX, &m.end) < 0 ||
+	    nt_parse_hex(offset, strlen(offset), UINT64_MAX, &m.offset) < 0 ||
 	    nt_parse_u64(inode, strlen(inode), 1, UINT64_MAX, &m.ino) < 0)
 		return false;
 	cursor[strcspn(cursor, "\n")] = '\0';

@@ -26,6 +26,7 @@ bool nt_proc_has_ended(uint32_t pid);
 /* A file-backed executable mapping. */
 struct nt_mapping {
 	uint64_t start, end;
+	uint64_t offset; /* of `start` in the file */
 	uint64_t ino;
 	const char *path; /* as the process sees it, without " (deleted)"; valid until fn returns */
 	bool deleted;

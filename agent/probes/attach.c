@@ -228,6 +228,11 @@ const struct nt_probe_target *nt_attached_targets(const struct nt_attached *file
 	return file->target;
 }
 
+uint64_t nt_attached_alloc_ns(const struct nt_attached *file)
+{
+	return file->alloc_ns;
+}
+
 int nt_attached_fd(const struct nt_attached *file)
 {
 	return file->fd;

@@ -77,6 +77,8 @@ struct nt_attached *nt_attach_find(struct nt_attach *attach, dev_t dev, ino_t in
 const struct nt_probe_target *nt_attached_targets(const struct nt_attached *file,
 						  size_t *ret_targets);
 int nt_attached_fd(const struct nt_attached *file);
+/* Boot time since which its allocations are probed; 0: they are not, or not yet. */
+uint64_t nt_attached_alloc_ns(const struct nt_attached *file);
 /*
  * True if the kernel side reports each call once while shared links and links of one process are
  * attached. False for files attached beyond the first 31: there each link reports it.

@@ -16,6 +16,7 @@ struct nt_attach_link {
 struct nt_attached {
 	int fd;
 	uint32_t subjects; /* bits: attached, or found missing */
+	uint64_t alloc_ns; /* boot time since which NT_SUBJECT_ALLOC is attached; 0: it is not */
 	size_t names; /* (dev, ino) pairs of the file */
 	/* what can be attached, by shared links or by those of one process */
 	struct nt_probe_target *target;

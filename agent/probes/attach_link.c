@@ -13,6 +13,7 @@
 
 #include "agent/probes/link.h"
 #include "agent/probes/symbols.h"
+#include "common/system/clock.h"
 
 enum {
 	PATH_BYTES = 64,
@@ -60,6 +61,7 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 	const struct nt_elf_symbol *symbol = nt_symbols_find(symbols, row);
 	const struct nt_probe *probe = nt_probe_row(row);
 	enum nt_probe_target_kind kind = nt_probe_target_kind_of(probe);
+	bool returns = kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY;
 	enum nt_insn insn;
 
 	if (!symbol || is_target(file, symbol->offset))
@@ -67,7 +69,7 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 	for (size_t i = 0; i < targets; i++)
 		if (target[i].function == symbol->offset)
 			return false;
-	insn = kind == NT_PROBE_TARGET_PAIR ? symbol->return_insn : symbol->insn;
+	insn = returns ? symbol->return_insn : symbol->insn;
 	if (insn == NT_INSN_REFUSED) {
 		a->failed++;
 		return false;
@@ -77,8 +79,7 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 		return false;
 	}
 	*ret_target = (struct nt_probe_target){
-		.site = {.offset = kind == NT_PROBE_TARGET_PAIR ? symbol->return_offset
-								: symbol->entry_offset,
+		.site = {.offset = returns ? symbol->return_offset : symbol->entry_offset,
 			 .cookie = nt_probe_cookie(row) | NT_COOKIE_OF_SLOT(file->slot) |
 				   (nt_probe_stays(probe) ? NT_COOKIE_OF_STAYING : 0)},
 		.function = symbol->offset,
@@ -198,6 +199,8 @@ static int finish(struct nt_attach *a, const struct nt_attach_pending *pending, 
 		r = take_links(a, pending, refused, link_set);
 	if (r < 0)
 		take_back(a, pending);
+	else if (pending->subjects & 1U << NT_SUBJECT_ALLOC)
+		pending->file->alloc_ns = nt_clock_boot_ns();
 	return r;
 }
 
@@ -277,6 +280,8 @@ int nt_attach_subjects(struct nt_attach *a, struct nt_attached *file,
 				&pending->target[pending->targets]))
 			pending->targets++;
 	file->subjects |= subjects;
+	if (!pending->targets && (subjects & 1U << NT_SUBJECT_ALLOC))
+		file->alloc_ns = nt_clock_boot_ns();
 	if (!pending->targets)
 		return 0;
 	qsort(pending->target, pending->targets, sizeof(pending->target[0]),

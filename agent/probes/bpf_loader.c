@@ -128,9 +128,13 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 		s->rodata->share_shift = options->share_shift;
 	(void)bpf_program__set_expected_attach_type(s->progs.call_session,
 						    (enum bpf_attach_type)NT_UPROBE_SESSION);
+	(void)bpf_program__set_expected_attach_type(s->progs.memory_session,
+						    (enum bpf_attach_type)NT_UPROBE_SESSION);
 	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(loader->call->maps.events));
 	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(loader->call->maps.counters));
 	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(loader->call->maps.inside));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.allocating, bpf_map__fd(loader->call->maps.allocating));
 	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(loader->call->maps.ids));
 	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(loader->call->maps.shares));
 	return r ? r : session_bpf__load(s);
@@ -219,8 +223,8 @@ int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_count
 		pid, site, sites, ret_link);
 }
 
-int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
-			    const struct nt_probe_site *site, size_t sites,
+int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, bool memory, const char *path,
+			    uint32_t pid, const struct nt_probe_site *site, size_t sites,
 			    struct nt_link **ret_link, struct nt_link **ret_leave)
 {
 	nt_auto(nt_link) struct nt_link *leave = NULL;
@@ -229,16 +233,17 @@ int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path
 
 	if (loader->session) {
 		*ret_leave = NULL;
-		return nt_link_new(loader->session->progs.call_session, NT_LINK_MULTI_SESSION, path,
-				   pid, site, sites, ret_link);
+		return nt_link_new(memory ? loader->session->progs.memory_session
+					  : loader->session->progs.call_session,
+				   NT_LINK_MULTI_SESSION, path, pid, site, sites, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
-	r = nt_link_new(loader->call->progs.call_leave,
+	r = nt_link_new(memory ? loader->call->progs.memory_leave : loader->call->progs.call_leave,
 			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, site, sites,
 			&leave);
 	if (r < 0)
 		return r;
-	r = nt_link_new(loader->call->progs.call_enter,
+	r = nt_link_new(memory ? loader->call->progs.memory_enter : loader->call->progs.call_enter,
 			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, site, sites,
 			ret_link);
 	if (r < 0)

@@ -39,12 +39,13 @@ NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, b
 					   const struct nt_probe_site *site, size_t sites,
 					   struct nt_link **ret_link);
 /*
- * Links functions whose entry and return are recorded. *ret_leave is NULL where one link does both.
+ * Links functions whose entry and return are recorded; memory: by the programs for allocations of
+ * device memory. *ret_leave is NULL where one link does both.
  */
-NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, const char *path,
-					  uint32_t pid, const struct nt_probe_site *site,
-					  size_t sites, struct nt_link **ret_link,
-					  struct nt_link **ret_leave);
+NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, bool memory,
+					  const char *path, uint32_t pid,
+					  const struct nt_probe_site *site, size_t sites,
+					  struct nt_link **ret_link, struct nt_link **ret_leave);
 
 /*
  * Times one process from any site in `begin` to any in `end`. at_return: the time ends at the

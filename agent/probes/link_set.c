@@ -47,6 +47,8 @@ struct nt_link *nt_link_set_take(struct nt_link_set *link_set, bool *ret_stays)
 
 enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 {
+	if (probe->memory != NT_MEMORY_NONE)
+		return NT_PROBE_TARGET_MEMORY;
 	if (probe->returns)
 		return NT_PROBE_TARGET_PAIR;
 	return probe->counter >= 0 && !probe->words ? NT_PROBE_TARGET_COUNT : NT_PROBE_TARGET_ENTRY;
@@ -63,8 +65,9 @@ static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32
 
 	if (!sites)
 		return 0;
-	if (kind == NT_PROBE_TARGET_PAIR)
-		r = nt_bpf_loader_link_pair(loader, path, pid, site, sites, &link, &leave);
+	if (kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY)
+		r = nt_bpf_loader_link_pair(loader, kind == NT_PROBE_TARGET_MEMORY, path, pid, site,
+					    sites, &link, &leave);
 	else
 		r = nt_bpf_loader_link_entry(loader, kind == NT_PROBE_TARGET_COUNT, path, pid, site,
 					     sites, &link);

@@ -20,6 +20,7 @@ enum nt_probe_target_kind {
 	NT_PROBE_TARGET_COUNT, /* calls are only counted */
 	NT_PROBE_TARGET_ENTRY,
 	NT_PROBE_TARGET_PAIR, /* entry and return */
+	NT_PROBE_TARGET_MEMORY, /* the same, of allocations and releases of device memory */
 	NT_PROBE_TARGET_KINDS,
 };
 

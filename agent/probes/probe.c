@@ -133,10 +133,12 @@ uint64_t nt_probe_cookie(uint16_t row)
 		cookie |= (uint64_t)(p->deref + 1) << 20 | (uint64_t)p->deref_off << 24;
 		cookie |= (uint64_t)p->deref_at_return << 58;
 	}
-	if (p->id_on_stack)
+	if (p->id_on_stack || p->memory == NT_MEMORY_ALLOC_PITCHED)
 		cookie |= 1ULL << 48;
 	else if (p->id != NT_NO_WORD)
 		cookie |= (uint64_t)(p->id + 1) << 44;
+	else if (p->memory == NT_MEMORY_CREATE)
+		cookie |= 3ULL << 44;
 	if (p->counter >= 0) {
 		cookie |= (uint64_t)(p->counter + 1) << 49;
 		cookie |= (uint64_t)(p->bytes + 1) << 53;

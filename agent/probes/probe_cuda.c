@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Rows of the CUDA runtime and, for programs that link it statically and stripped, of the driver.
- * Launches, copies and allocations are only counted in the kernel. Events come from calls that
- * order streams, and from synchronising calls that last.
+ * Launches, copies and allocations of host memory are only counted in the kernel. Events come from
+ * calls that order streams, from synchronising calls that last, and from every call that allocates or
+ * frees device memory. The driver's rows of the last kind are attached beside the runtime's: programs
+ * and libraries that use the runtime allocate through the driver too.
  *
  * Every call that takes a stream has a sibling for per-thread default streams, with the same words.
  * <<<>>> calls __cudaLaunchKernel, which calls cudaLaunchKernel: only the latter is here. Queries
@@ -63,6 +65,26 @@ enum {
 					  .graph = 0, .from = NO, NT_NO_DEREF                      \
 	}
 
+/*
+ * Device memory: entry and return, as the result decides. Not hot: the figures depend on every call,
+ * and each costs far more than its probe.
+ */
+#define MEMORY(lib, name, role_, op_, words_, deref_, counter_, bytes_)                            \
+	{                                                                                          \
+		RARE(lib, name, NT_SUBJECT_ALLOC),                                                 \
+			.role = role_, .returns = true, .words = words_, .stream = NO,             \
+			.event = NO, .counter = counter_, .bytes = bytes_, .deref = deref_,        \
+			.deref_at_return = (deref_) != NO, .memory = op_, NT_NO_GRAPH              \
+	}
+/* Frees and waits for the device: also a synchronising call, whose subject it has in the runtime. */
+#define SYNC_FREE(lib, name, subject_, counter_)                                                   \
+	{                                                                                          \
+		ROW(lib, name, subject_), .role = NT_ROLE_SYNC_DEVICE, .returns = true,            \
+					  .long_only = true, .words = 1, .stream = NO,             \
+					  .event = NO, .counter = counter_, .bytes = NO,           \
+					  .memory = NT_MEMORY_FREE, NT_NO_GRAPH, NT_NO_DEREF       \
+	}
+
 #define RT NT_LIBRARY_CUDART
 #define DR NT_LIBRARY_CUDA
 
@@ -70,6 +92,21 @@ enum {
 #define COPY(name, bytes) COUNTED(RT, name, NT_SUBJECT_COPY, NT_ROLE_COPY, NT_COUNTER_COPY, bytes)
 #define ALLOC(name, bytes)                                                                         \
 	COUNTED(RT, name, NT_SUBJECT_ALLOC, NT_ROLE_ALLOC, NT_COUNTER_ALLOC, bytes)
+#define DEVICE_ALLOC(name)                                                                         \
+	MEMORY(RT, name, NT_ROLE_ALLOC, NT_MEMORY_ALLOC, 2, 0, NT_COUNTER_ALLOC, 1)
+#define DEVICE_ALLOCS(name) DEVICE_ALLOC(name), DEVICE_ALLOC(name "_ptsz")
+#define DRIVER_DEVICE_ALLOC(name, op, words)                                                       \
+	MEMORY(DR, name, NT_ROLE_ALLOC, op, words, 0, NT_COUNTER_DRIVER_ALLOC, 1)
+#define DRIVER_DEVICE_ALLOCS(name)                                                                 \
+	DRIVER_DEVICE_ALLOC(name, NT_MEMORY_ALLOC, 2),                                             \
+		DRIVER_DEVICE_ALLOC(name "_ptsz", NT_MEMORY_ALLOC, 2)
+#define OPAQUE(lib, name, counter)                                                                 \
+	MEMORY(lib, name, NT_ROLE_ALLOC, NT_MEMORY_ALLOC_OPAQUE, 1, NO, counter, NO)
+#define DEVICE_FREE(lib, name, counter)                                                            \
+	MEMORY(lib, name, NT_ROLE_FREE, NT_MEMORY_FREE, 1, NO, counter, NO)
+#define DEVICE_FREES(lib, name, counter)                                                           \
+	DEVICE_FREE(lib, name, counter), DEVICE_FREE(lib, name "_ptsz", counter)
+#define RESET(lib, name, op) MEMORY(lib, name, NT_ROLE_FREE, op, 0, NO, -1, NO)
 #define DRIVER(name, role, counter, bytes)                                                         \
 	COUNTED(DR, name, NT_SUBJECT_DRIVER, role, counter, bytes)
 #define DRIVER_LAUNCH(name)       DRIVER(name, NT_ROLE_LAUNCH, NT_COUNTER_DRIVER_LAUNCH, NO)
@@ -79,7 +116,6 @@ enum {
 /* With the sibling: asynchronous calls are _ptsz, blocking ones _ptds. */
 #define LAUNCHES(name)             LAUNCH(name), LAUNCH(name "_ptsz")
 #define COPIES(name, bytes)        COPY(name, bytes), COPY(name "_ptsz", bytes)
-#define ALLOCS(name, bytes)        ALLOC(name, bytes), ALLOC(name "_ptsz", bytes)
 #define DRIVER_LAUNCHES(name)      DRIVER_LAUNCH(name), DRIVER_LAUNCH(name "_ptsz")
 #define DRIVER_COPIES(name, bytes) DRIVER_COPY(name, bytes), DRIVER_COPY(name "_ptsz", bytes)
 
@@ -147,7 +183,7 @@ static const struct nt_probe cudart[] = {
 	SYNC_COPY(RT, "cudaMemcpyFromSymbol", 5, NT_COUNTER_COPY, 2),
 	SYNC(RT, "cudaMemcpyPeer", NT_ROLE_SYNC_DEVICE, 5, NO, NO, NT_COUNTER_COPY, 4,
 	     NT_PROBE_OWN_STREAM),
-	SYNC(RT, "cudaFree", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO, 0),
+	SYNC_FREE(RT, "cudaFree", NT_SUBJECT_SYNC, NT_COUNTER_FREE),
 	SYNC(RT, "cudaFreeHost", NT_ROLE_SYNC_DEVICE, 1, NO, NO, NT_COUNTER_FREE, NO, 0),
 
 	SEEN_TWICE(RT, "cudaEventRecord", NT_SUBJECT_ORDER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
@@ -176,16 +212,21 @@ static const struct nt_probe cudart[] = {
 	COPY("cudaMemset", 2),
 	COPY("cudaMemset_ptds", 2),
 
-	ALLOC("cudaMalloc", 1),
-	ALLOCS("cudaMallocAsync", 1),
-	ALLOCS("cudaMallocFromPoolAsync", 1),
-	ALLOC("cudaMallocManaged", 1),
+	DEVICE_ALLOC("cudaMalloc"),
+	DEVICE_ALLOCS("cudaMallocAsync"),
+	DEVICE_ALLOCS("cudaMallocFromPoolAsync"),
+	MEMORY(RT, "cudaMallocManaged", NT_ROLE_ALLOC, NT_MEMORY_ALLOC_MANAGED, 2, 0,
+	       NT_COUNTER_ALLOC, 1),
+	MEMORY(RT, "cudaMallocPitch", NT_ROLE_ALLOC, NT_MEMORY_ALLOC_PITCHED, 4, 0,
+	       NT_COUNTER_ALLOC, NO),
+	OPAQUE(RT, "cudaMalloc3D", NT_COUNTER_ALLOC),
+	OPAQUE(RT, "cudaMallocArray", NT_COUNTER_ALLOC),
+	OPAQUE(RT, "cudaMalloc3DArray", NT_COUNTER_ALLOC),
+	OPAQUE(RT, "cudaMallocMipmappedArray", NT_COUNTER_ALLOC),
+	DEVICE_FREES(RT, "cudaFreeAsync", NT_COUNTER_FREE),
+	RESET(RT, "cudaDeviceReset", NT_MEMORY_RESET),
 	ALLOC("cudaMallocHost", 1),
 	ALLOC("cudaHostAlloc", 1),
-	ALLOC("cudaMallocPitch", NO),
-	ALLOC("cudaMalloc3D", NO),
-	COUNTED(RT, "cudaFreeAsync", NT_SUBJECT_ALLOC, NT_ROLE_FREE, NT_COUNTER_FREE, NO),
-	COUNTED(RT, "cudaFreeAsync_ptsz", NT_SUBJECT_ALLOC, NT_ROLE_FREE, NT_COUNTER_FREE, NO),
 };
 
 static const struct nt_probe cuda[] = {
@@ -221,14 +262,24 @@ static const struct nt_probe cuda[] = {
 	DRIVER_COPIES("cuMemsetD16Async", NO),
 	DRIVER_COPIES("cuMemsetD32Async", NO),
 
-	DRIVER_ALLOC("cuMemAlloc_v2", 1),
-	DRIVER_ALLOC("cuMemAllocAsync", 1),
-	DRIVER_ALLOC("cuMemAllocAsync_ptsz", 1),
-	DRIVER_ALLOC("cuMemAllocFromPoolAsync", 1),
-	DRIVER_ALLOC("cuMemAllocFromPoolAsync_ptsz", 1),
-	DRIVER_ALLOC("cuMemAllocManaged", 1),
-	DRIVER_ALLOC("cuMemAllocPitch_v2", NO),
-	DRIVER_ALLOC("cuMemCreate", 1),
+	DRIVER_DEVICE_ALLOC("cuMemAlloc_v2", NT_MEMORY_ALLOC, 2),
+	DRIVER_DEVICE_ALLOCS("cuMemAllocAsync"),
+	DRIVER_DEVICE_ALLOCS("cuMemAllocFromPoolAsync"),
+	DRIVER_DEVICE_ALLOC("cuMemAllocManaged", NT_MEMORY_ALLOC_MANAGED, 2),
+	MEMORY(DR, "cuMemAllocPitch_v2", NT_ROLE_ALLOC, NT_MEMORY_ALLOC_PITCHED, 4, 0,
+	       NT_COUNTER_DRIVER_ALLOC, NO),
+	DRIVER_DEVICE_ALLOC("cuMemCreate", NT_MEMORY_CREATE, 3),
+	MEMORY(DR, "cuMemRetainAllocationHandle", NT_ROLE_ALLOC, NT_MEMORY_RETAIN, 1, 0, -1, NO),
+	MEMORY(DR, "cuMemRelease", NT_ROLE_FREE, NT_MEMORY_RELEASE, 1, NO, -1, NO),
+	MEMORY(DR, "cuMemMap", NT_ROLE_ALLOC, NT_MEMORY_MAP, 4, NO, -1, 1),
+	MEMORY(DR, "cuMemUnmap", NT_ROLE_FREE, NT_MEMORY_UNMAP, 2, NO, -1, 1),
+	OPAQUE(DR, "cuArrayCreate_v2", NT_COUNTER_DRIVER_ALLOC),
+	OPAQUE(DR, "cuArray3DCreate_v2", NT_COUNTER_DRIVER_ALLOC),
+	OPAQUE(DR, "cuMipmappedArrayCreate", NT_COUNTER_DRIVER_ALLOC),
+	DEVICE_FREES(DR, "cuMemFreeAsync", -1),
+	SYNC_FREE(DR, "cuMemFree_v2", NT_SUBJECT_ALLOC, -1),
+	RESET(DR, "cuCtxDestroy_v2", NT_MEMORY_RESET_UNKNOWN),
+	RESET(DR, "cuDevicePrimaryCtxReset_v2", NT_MEMORY_RESET_UNKNOWN),
 	DRIVER_ALLOC("cuMemHostAlloc", 1),
 
 	/* Inside a probed call of the runtime these are nested, and skipped. */
@@ -239,7 +290,6 @@ static const struct nt_probe cuda[] = {
 	SYNC_COPY(DR, "cuMemcpy", 3, NT_COUNTER_DRIVER_COPY, 2),
 	SYNC_COPY(DR, "cuMemcpyHtoD_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
 	SYNC_COPY(DR, "cuMemcpyDtoH_v2", 3, NT_COUNTER_DRIVER_COPY, 2),
-	SYNC(DR, "cuMemFree_v2", NT_ROLE_SYNC_DEVICE, 1, NO, NO, -1, NO, 0),
 	SEEN_TWICE(DR, "cuEventRecord", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 2, 1, 0, -1),
 	SEEN_TWICE(DR, "cuEventRecordWithFlags", NT_SUBJECT_DRIVER, NT_ROLE_EVENT_RECORD, 3, 1, 0,
 		   -1),

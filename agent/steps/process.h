@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "agent/heap/gpu_heap.h"
+#include "agent/heap/window_heap.h"
 #include "agent/identity/cgroup.h"
 #include "agent/identity/environ.h"
 #include "agent/identity/identity.h"
@@ -50,6 +52,8 @@ struct nt_thread {
 	uint32_t groups; /* so far, of the outermost */
 	uint64_t comm_calls;
 	struct nt_rank *rank; /* of the communicator that it used last; NULL: none yet */
+	uint32_t device; /* that it set last, by the runtime's number */
+	bool has_device;
 };
 
 /* A communicator whose creation was observed, but whose handle is not written yet. */
@@ -119,6 +123,12 @@ struct nt_process {
 
 	/* Queries of CUDA events: their number, and when it was read; 0: never. */
 	uint64_t queries, queries_ns;
+
+	struct nt_gpu_heap *heap; /* owned; NULL until it allocates device memory */
+	bool heap_is_partial; /* some of its calls were not observed so far */
+	struct nt_window_holder heap_holder; /* of the heap's last failure */
+	uint64_t heap_sent_ns; /* when its call sites were sent last; 0: never, or they changed */
+	uint32_t heap_leaks; /* sites that were reported as leaks */
 
 	struct nt_process_counters counters; /* at the last window */
 	uint64_t events, lost_events; /* so far; those that were lost */

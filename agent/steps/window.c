@@ -13,6 +13,7 @@ struct nt_window_message {
 	struct nt_sample *sample;
 	struct nt_transfer *transfer;
 	uint32_t *bucket;
+	struct nt_window_heap heap;
 };
 
 enum {
@@ -421,6 +422,9 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	correct_sums(rank, context, &message->window);
 	fill_counters(context->counters, &message->window);
 	fill_comms(rank, message);
+	if (context->heap)
+		nt_window_heap_fill(context->heap, context->holder, context->with_heap_sites,
+				    context->end_ns, &message->heap, &message->window.heap);
 	if (!context->ended)
 		fill_inside(rank, &message->window);
 	*ret_message = nt_take(message);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/heap/window_heap.h"
 #include "agent/steps/rank.h"
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
@@ -23,6 +24,10 @@ struct nt_window_context {
 	/* overhead of a probed call outside its own time; own work is less it */
 	uint64_t outside_ns;
 	bool ended;
+	/* NULL: the rank sends none; the holder of its last failure; its sites are sent too */
+	struct nt_gpu_heap *heap;
+	const struct nt_window_holder *holder;
+	bool with_heap_sites;
 };
 
 struct nt_window_message; /* a struct nt_window and what it points to */

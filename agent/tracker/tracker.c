@@ -130,6 +130,9 @@ void nt_tracker_mapped(struct nt_tracker *tracker, const struct nt_mapped_file *
 	if (!candidate)
 		return;
 	candidate->libraries |= 1U << file->library;
+	if (file->library == NT_LIBRARY_CUDART || file->library == NT_LIBRARY_CUDA)
+		candidate->is_probed_late |=
+			!file->probed_ns || file->probed_ns > file->start_boot_ns;
 	if (file->library == NT_LIBRARY_NCCL || file->library == NT_LIBRARY_RCCL)
 		candidate->nccl_file = nt_hash_u64(nt_hash_u64(NT_HASH_SEED, file->dev), file->ino);
 	if (file->library == NT_LIBRARY_MPI && has_text(file->name, "libmpich"))
@@ -199,6 +202,7 @@ void nt_tracker_paused(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_n
 		return;
 	process->paused = true;
 	process->paused_ns = boot_ns;
+	nt_tracker_lose_heap(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		struct nt_rank *rank = process->rank[i];
 
@@ -272,6 +276,7 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 	/* A call of an unobserved function may be in progress. */
 	if (process->shed & ~shed & NT_WIRE_SHED_COMMUNICATION)
 		process->resumed_ns = tracker->now_ns;
+	nt_tracker_shed_heap(tracker, process, shed);
 	process->shed = shed;
 	for (uint32_t i = 0; i < process->ranks; i++)
 		process->rank[i]->shed |= shed;
@@ -320,6 +325,8 @@ void nt_tracker_stats(const struct nt_tracker *tracker, struct nt_tracker_stats 
 	for (const struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		if (p->gpu_records)
 			nt_tracker_add_gpu_records(&stats, p->gpu_records);
+		if (p->heap)
+			nt_tracker_add_heap(&stats, p->heap);
 		stats.paused += p->paused;
 		stats.ranks += p->ranks;
 		stats.comms += p->comm_count;

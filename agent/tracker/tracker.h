@@ -56,6 +56,8 @@ struct nt_tracker_source {
 	/* Adds what is known of a cgroup's placement; leaves the rest unchanged. NULL: nothing. */
 	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
 					struct nt_placement *placement);
+	/* True if both processes compute on one card. NULL: not known. */
+	bool (*shares_card)(void *data, uint32_t pid, uint32_t other);
 	void *data;
 };
 
@@ -71,6 +73,8 @@ struct nt_tracker_sink {
 	void (*claimed)(void *data);
 	/* A process has become a rank. NULL: as above. */
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
+	/* Wanted: nt_tracker_site_found() of an address in the process. NULL: not reported. */
+	void (*site_wanted)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t address);
 	/* No message of the key was sent for a second. */
 	void (*heartbeat)(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns);
 	void *data;
@@ -113,6 +117,9 @@ struct nt_tracker_stats {
 	uint64_t queries_unowned; /* of no rank, or of several ranks in one process */
 	uint64_t queries_over_rate; /* processes whose queries are not observed any more */
 	struct nt_completion_stats completion;
+	/* Device memory: allocations that failed, of them for want of memory, and losses. */
+	uint64_t heap_failures, heap_out_of_memory;
+	uint64_t heap_blocks_over_cap, heap_sites_over_cap, heap_malformed, heap_unmatched;
 	struct nt_graph_stats graphs;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
@@ -218,6 +225,10 @@ struct nt_tracker_unprobed {
 bool nt_tracker_judge_unprobed(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
 			       const struct nt_mpi_code *code, uint64_t now_ns,
 			       struct nt_tracker_unprobed *ret_unprobed);
+
+/* Where an address lies that was wanted: the file without its folder, and the offset in it. */
+void nt_tracker_site_found(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+			   uint64_t address, const char *file, uint64_t offset);
 
 /* Advances the time; all events up to now_ns have been given. Sends what is due. */
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);

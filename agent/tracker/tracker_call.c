@@ -352,6 +352,10 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		meet(tracker, process);
 	if (probe->library == NT_LIBRARY_CUDART)
 		process->runtime = true;
+	if (call->h.flags & NT_CALL_MEMORY) {
+		nt_tracker_memory(tracker, process, probe, call);
+		return;
+	}
 	switch (probe->role) {
 	case NT_ROLE_START:
 		process->starts++;
@@ -397,6 +401,9 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 	case NT_ROLE_EVENT_RECORD:
 	case NT_ROLE_STREAM_WAIT:
 		on_order(process, probe, call);
+		break;
+	case NT_ROLE_SET_DEVICE:
+		nt_tracker_set_device(process, call);
 		break;
 	case NT_ROLE_GRAPH_LAUNCH:
 		on_graph_launch(tracker, process, probe, call);

@@ -8,6 +8,7 @@
 #include "agent/steps/process.h"
 #include "agent/steps/rank.h"
 #include "agent/steps/registry.h"
+#include "agent/steps/window.h"
 #include "agent/tracker/tracker.h"
 
 enum {
@@ -28,6 +29,7 @@ struct nt_tracker_candidate {
 	uint32_t libraries;
 	uint64_t nccl_file;
 	bool late, mpich;
+	bool is_probed_late; /* it mapped CUDA before that was attached: calls are missing */
 	uint64_t refused_ns; /* by the clock of events, when it was last refused a slot … */
 	uint64_t refused_for_ns; /* … and for how long */
 	UT_hash_handle hh;
@@ -198,6 +200,21 @@ void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 /* agent/tracker/tracker_gpu.c: adds those of a process that is measured now. */
 void nt_tracker_add_completion(struct nt_tracker_stats *sum, const struct nt_rank *rank);
 void nt_tracker_add_gpu_records(struct nt_tracker_stats *sum, const struct nt_gpu_records *records);
+
+/*
+ * agent/tracker/tracker_heap.c: takes the record of a call that allocates or frees device memory; a
+ * thread has set its device. Some calls are not observed; `shed` is what is not from now on.
+ */
+void nt_tracker_memory(struct nt_tracker *tracker, struct nt_process *process,
+		       const struct nt_probe *probe, const struct nt_event_call *call);
+void nt_tracker_set_device(struct nt_process *process, const struct nt_event_call *call);
+void nt_tracker_lose_heap(const struct nt_tracker *tracker, struct nt_process *process);
+void nt_tracker_shed_heap(const struct nt_tracker *tracker, struct nt_process *process,
+			  uint32_t shed);
+/* Decides what of the heap is sent with the rank's window. */
+void nt_tracker_report_heap(const struct nt_tracker *tracker, struct nt_rank *rank,
+			    struct nt_window_context *context);
+void nt_tracker_add_heap(struct nt_tracker_stats *sum, const struct nt_gpu_heap *heap);
 
 /*
  * agent/tracker/tracker_graph.c: captures, and launches of what was captured. True: the call, or

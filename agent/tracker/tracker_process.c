@@ -39,6 +39,8 @@ void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *proc
 	HASH_DEL(tracker->processes, process);
 	if (process->gpu_records)
 		nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
+	if (process->heap)
+		nt_tracker_add_heap(&tracker->stats, process->heap);
 	nt_process_free(process);
 }
 
@@ -193,6 +195,7 @@ void nt_tracker_lose_numbers(struct nt_tracker *tracker, struct nt_process *proc
 		nt_graph_lose(process->graph);
 	for (uint32_t i = 0; i < process->threads; i++)
 		process->thread[i].group_depth = 0;
+	nt_tracker_lose_heap(tracker, process);
 }
 
 void nt_tracker_lose(struct nt_tracker *tracker, struct nt_process *process, uint64_t events)

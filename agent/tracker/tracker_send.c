@@ -6,7 +6,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "agent/steps/window.h"
 #include "common/system/clock.h"
 
 #define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the first communicator is often not the world */
@@ -142,6 +141,9 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 		since.calls[i] = less(now.calls[i], process->counters.calls[i]);
 		since.bytes[i] = less(now.bytes[i], process->counters.bytes[i]);
 	}
+	/* Events that are known to be lost before the losses of all processes are read again. */
+	if (now.lost > process->lost_counted)
+		nt_tracker_lose_heap(tracker, process);
 	process->counters = now;
 	return since;
 }
@@ -306,6 +308,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	drop_fragments(rank, end_ns, window_ns - context.unobserved_ns);
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
 	fill_lost(rank, &context);
+	nt_tracker_report_heap(tracker, rank, &context);
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay for the next window */

@@ -23,7 +23,7 @@
 static const char budget_path[] = "tests/bpf/budget.txt";
 
 enum {
-	PROGRAMS_MAX = 16,
+	PROGRAMS_MAX = 32,
 	NAME_BYTES = 64,
 	LINE_BYTES = 256,
 	INSN_BYTES = 8,

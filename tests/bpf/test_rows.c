@@ -13,18 +13,23 @@
 static struct stub library[NT_LIBRARY_END];
 static struct nt_process_counters expected; /* all that this process has counted */
 
+enum {
+	OUTPUT_BEFORE = 0xbef0,
+	OUTPUT_AFTER = 0xaf7e,
+	SECOND = 0x5ec0,
+	LOCATION = 0x10ca,
+	CODE_BYTES = 16384, /* of this file */
+};
+
 /* The arguments of one call, and what they point to. */
 static uint64_t args[STUB_ARGS];
 static uint64_t record[64];
 static uint8_t target[1 << 12];
 static uint8_t id[NT_ID_BYTES];
 static uint64_t *output; /* written while inside: an output parameter */
+static uint64_t second; /* a second one, of calls with a pitch */
+static const uint64_t properties[] = {0, LOCATION, 0}; /* of physical memory */
 static long pause_us; /* under a second */
-
-enum {
-	OUTPUT_BEFORE = 0xbef0,
-	OUTPUT_AFTER = 0xaf7e,
-};
 
 static void inside(void)
 {
@@ -32,6 +37,7 @@ static void inside(void)
 
 	if (output)
 		*output = OUTPUT_AFTER;
+	second = SECOND;
 	if (pause_us)
 		assert_int_equal(nanosleep(&pause, NULL), 0);
 }
@@ -64,6 +70,11 @@ static void fill_args(uint16_t row, const struct nt_probe *p)
 		output = (uint64_t *)(target + p->deref_off);
 		*output = OUTPUT_BEFORE;
 	}
+	second = 0;
+	if (p->memory == NT_MEMORY_ALLOC_PITCHED)
+		args[1] = (uintptr_t)&second;
+	if (p->memory == NT_MEMORY_CREATE)
+		args[2] = (uintptr_t)properties;
 	if (p->id_on_stack)
 		memcpy(&args[6], id, sizeof(id));
 	else if (p->id != NT_NO_WORD)
@@ -74,6 +85,10 @@ static uint64_t expected_word(const struct nt_probe *p, size_t i)
 {
 	if (i >= p->words)
 		return 0;
+	if (p->memory == NT_MEMORY_ALLOC_PITCHED && i == 1)
+		return SECOND;
+	if (p->memory == NT_MEMORY_CREATE && i == 2)
+		return LOCATION;
 	if (p->record && i > 0)
 		return record[(size_t)(p->record - 1) * 2 + i - 1];
 	return args[i];
@@ -91,15 +106,18 @@ static uint64_t expected_deref(const struct nt_probe *p, bool returned)
 	return returned ? OUTPUT_AFTER : 0;
 }
 
+/* memory: the record of an allocation, which has the address of its caller: stub_call_at() here. */
 static void check_event(const struct seen *seen, uint16_t row, const struct nt_probe *p,
-			bool returned, uint64_t before_ns, uint64_t after_ns)
+			bool returned, bool memory, uint64_t before_ns, uint64_t after_ns)
 {
 	const struct nt_event_call *call = &seen->call;
+	const uintptr_t here = (uintptr_t)check_event;
 
 	assert_int_equal(call->h.row, row);
 	assert_int_equal(call->h.pid, getpid());
 	assert_int_equal(call->h.tid, gettid());
-	assert_int_equal(call->h.flags, returned ? NT_CALL_RETURNED : 0);
+	assert_int_equal(call->h.flags,
+			 (returned ? NT_CALL_RETURNED : 0) | (memory ? NT_CALL_MEMORY : 0));
 	assert_in_range(call->h.entry_ns, before_ns, after_ns);
 	if (returned)
 		assert_in_range(call->ret_ns, call->h.entry_ns, after_ns);
@@ -107,9 +125,13 @@ static void check_event(const struct seen *seen, uint16_t row, const struct nt_p
 		assert_int_equal(call->ret_ns, 0);
 	assert_int_equal(call->ret, returned ? row + STUB_RESULT : 0);
 	assert_int_equal(call->deref, expected_deref(p, returned));
-	assert_int_equal(call->launches, expected.calls[NT_COUNTER_LAUNCH]
-						 ? expected.calls[NT_COUNTER_LAUNCH]
-						 : expected.calls[NT_COUNTER_DRIVER_LAUNCH]);
+	if (memory)
+		assert_in_range(call->launches, here - CODE_BYTES, here + CODE_BYTES);
+	else
+		assert_int_equal(call->launches,
+				 expected.calls[NT_COUNTER_LAUNCH]
+					 ? expected.calls[NT_COUNTER_LAUNCH]
+					 : expected.calls[NT_COUNTER_DRIVER_LAUNCH]);
 	for (size_t i = 0; i < NT_CALL_WORDS; i++)
 		if (call->word[i] != expected_word(p, i))
 			fail_msg("%s: word %zu is %llx, not %llx", p->symbol, i,
@@ -145,13 +167,23 @@ static bool check_row(struct harness *h, uint16_t row, bool lasting)
 	*stub->hook = NULL;
 
 	harness_poll(h);
+	if (p->memory != NT_MEMORY_NONE) {
+		assert_true(h->events > 0);
+		check_event(&h->event[0], row, p, true, true, before_ns, after_ns);
+		if (!p->long_only) {
+			assert_int_equal(h->events, 1);
+			return true;
+		}
+		/* Its other record, as of any call that waits, follows. */
+		memmove(&h->event[0], &h->event[1], --h->events * sizeof(h->event[0]));
+	}
 	if (!p->words && p->counter >= 0 && !p->returns) {
 		assert_int_equal(h->events, 0);
 		return true;
 	}
 	if (p->long_only && !lasting) {
 		if (h->events == 1 && after_ns - before_ns >= h->min_call_ns) {
-			check_event(&h->event[0], row, p, true, before_ns, after_ns);
+			check_event(&h->event[0], row, p, true, false, before_ns, after_ns);
 			return false;
 		}
 		assert_int_equal(h->events, 0);
@@ -160,11 +192,11 @@ static bool check_row(struct harness *h, uint16_t row, bool lasting)
 	}
 	if (p->id != NT_NO_WORD) {
 		assert_int_equal(h->events, 2);
-		check_event(&h->event[events++], row, p, false, before_ns, after_ns);
+		check_event(&h->event[events++], row, p, false, false, before_ns, after_ns);
 	}
 	if (h->events != events + 1)
 		fail_msg("%s made %zu events", p->symbol, h->events);
-	check_event(&h->event[events], row, p, p->returns, before_ns, after_ns);
+	check_event(&h->event[events], row, p, p->returns, false, before_ns, after_ns);
 	return true;
 }
 

@@ -38,6 +38,10 @@ struct node_window {
 	struct nt_transfer transfer[NODE_TRANSFERS];
 	uint64_t watermark_ns;
 	char state[4];
+	struct nt_heap_device heap_device[NT_GPU_HEAP_DEVICES + 1];
+	struct nt_heap_site heap_site[NT_WINDOW_HEAP_SITES];
+	char heap_file[NT_WINDOW_HEAP_SITES][NT_GPU_HEAP_FILE];
+	char heap_call[32], heap_failed_file[NT_GPU_HEAP_FILE], holder_file[NT_GPU_HEAP_FILE];
 };
 
 struct node {
@@ -67,6 +71,8 @@ struct node {
 	uint32_t awaited_pid; /* discovery has not finished with it; 0: none */
 	uint64_t ranked; /* processes that became ranks */
 	uint32_t ranked_pid;
+	bool shares_card; /* all processes use one */
+	uint64_t sites_wanted, site_wanted; /* how often, and the last one */
 	uint64_t now_ns;
 };
 
@@ -150,6 +156,31 @@ static inline void node_copy(void *to, const void *from, size_t bytes)
 		memcpy(to, from, bytes);
 }
 
+static inline void node_copy_heap(struct node_window *copy, const struct nt_heap_window *heap)
+{
+	struct nt_heap_window *to = &copy->window.heap;
+
+	node_copy(copy->heap_device, heap->device, heap->devices * sizeof(*heap->device));
+	node_copy(copy->heap_site, heap->site, heap->sites * sizeof(*heap->site));
+	to->device = copy->heap_device;
+	to->site = copy->heap_site;
+	for (size_t i = 0; i < heap->sites; i++) {
+		(void)snprintf(copy->heap_file[i], sizeof(copy->heap_file[i]), "%s",
+			       heap->site[i].file);
+		copy->heap_site[i].file = copy->heap_file[i];
+	}
+	if (!heap->failure.call)
+		return;
+	(void)snprintf(copy->heap_call, sizeof(copy->heap_call), "%s", heap->failure.call);
+	(void)snprintf(copy->heap_failed_file, sizeof(copy->heap_failed_file), "%s",
+		       heap->failure.file);
+	(void)snprintf(copy->holder_file, sizeof(copy->holder_file), "%s",
+		       heap->failure.holder_file);
+	to->failure.call = copy->heap_call;
+	to->failure.file = copy->heap_failed_file;
+	to->failure.holder_file = copy->holder_file;
+}
+
 static inline void node_window(void *data, const char *key, const struct nt_window *window,
 			       uint64_t watermark_ns)
 {
@@ -182,6 +213,7 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 	copy->window.sample = copy->sample;
 	node_copy(copy->transfer, window->transfer, window->transfers * sizeof(copy->transfer[0]));
 	copy->window.transfer = copy->transfer;
+	node_copy_heap(copy, &window->heap);
 }
 
 static inline void node_heartbeat(void *data, const char *key, uint32_t ranks,
@@ -204,6 +236,26 @@ static inline void node_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	node->ranked_pid = pid;
 }
 
+static inline bool node_shares_card(void *data, uint32_t pid, uint32_t other)
+{
+	const struct node *node = data;
+
+	(void)pid;
+	(void)other;
+	return node->shares_card;
+}
+
+static inline void node_site_wanted(void *data, uint32_t pid, uint64_t start_boot_ns,
+				    uint64_t address)
+{
+	struct node *node = data;
+
+	(void)pid;
+	(void)start_boot_ns;
+	node->sites_wanted++;
+	node->site_wanted = address;
+}
+
 /* outside_ns: overhead of a probed call outside its own time. */
 static inline void node_start_with(struct node *node, uint64_t outside_ns)
 {
@@ -221,9 +273,11 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 			   .owner = node_owner,
 			   .awaited = node_awaits,
 			   .locate = node_locate,
+			   .shares_card = node_shares_card,
 			   .data = node},
 		.sink = {.window = node_window,
 			 .ranked = node_ranked,
+			 .site_wanted = node_site_wanted,
 			 .heartbeat = node_heartbeat,
 			 .data = node},
 	};

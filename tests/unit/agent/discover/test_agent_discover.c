@@ -36,6 +36,7 @@ static void an_executable_mapping_of_a_file_is_taken(void **state)
 			  &m));
 	assert_int_equal(m.start, 0x7f8000001000);
 	assert_int_equal(m.end, 0x7f8000003000);
+	assert_int_equal(m.offset, 0x1000);
 	assert_int_equal(m.ino, 1234);
 	assert_string_equal(m.path, "/opt/my lib/libnccl.so.2");
 	assert_false(m.deleted);
@@ -69,6 +70,7 @@ static void other_mappings_are_passed_over(void **state)
 		"zz-2000 r-xp 00000000 08:01 7 /x\n",
 		"1000-2000 x 00000000 08:01 7 /x\n",
 		"1000-2000 r-xp 00000000 08:01 -7 /x\n",
+		"1000-2000 r-xp x 08:01 7 /x\n",
 		"1000-2000 r-xp 00000000 08:01 99999999999999999999999 /x\n",
 		"1000-2000",
 		" ",

@@ -164,6 +164,22 @@ static void ranges_of_code_are_as_many_as_fit_and_each_is_checked(void **state)
 	assert_int_equal(nt_inspection_parse_mpi_code(body, sizeof(code), &got), -EBADMSG);
 }
 
+static void a_place_of_code_has_a_name_that_can_be_printed(void **state)
+{
+	struct nt_inspection_code_place place = {.offset = 0x1234, .name = "libtrain\n.so"}, got;
+	const uint8_t *body = (const uint8_t *)&place;
+
+	(void)state;
+	assert_int_equal(nt_inspection_parse_code_place(body, sizeof(place), &got), 0);
+	assert_int_equal(got.offset, 0x1234);
+	assert_string_equal(got.name, "libtrain?.so");
+	assert_int_equal(nt_inspection_parse_code_place(body, sizeof(place) - 1, &got), -EBADMSG);
+	place.name[0] = '\0';
+	assert_int_equal(nt_inspection_parse_code_place(body, sizeof(place), &got), -EBADMSG);
+	memset(place.name, 'x', sizeof(place.name));
+	assert_int_equal(nt_inspection_parse_code_place(body, sizeof(place), &got), -EBADMSG);
+}
+
 static void an_environment_from_a_worker_is_cleaned(void **state)
 {
 	static struct nt_environ env, got;
@@ -330,6 +346,7 @@ int main(void)
 		cmocka_unit_test(symbols_are_as_many_as_they_say_and_each_is_checked),
 		cmocka_unit_test(places_are_of_a_timed_row_and_within_their_number),
 		cmocka_unit_test(ranges_of_code_are_as_many_as_fit_and_each_is_checked),
+		cmocka_unit_test(a_place_of_code_has_a_name_that_can_be_printed),
 		cmocka_unit_test(an_environment_from_a_worker_is_cleaned),
 		WITH(a_changed_file_is_another_one),
 		WITH(a_refused_file_is_remembered_until_it_may_be_tried_again),

@@ -354,6 +354,22 @@ static void more_cards_than_places_replace_those_that_are_gone(void **state)
 	assert_int_equal(reading->totals.count, NT_GPU_CARDS);
 }
 
+static void processes_share_a_card_that_both_compute_on(void **state)
+{
+	struct reading *reading = *state;
+
+	reading->cards.card[1].pid[0] = PID + 1;
+	reading->cards.card[1].pids = 1;
+	read_after(reading, NT_SECOND);
+	assert_false(nt_gpu_totals_shares(&reading->totals, PID, PID + 1));
+	reading->cards.card[1].pid[1] = PID;
+	reading->cards.card[1].pids = 2;
+	read_after(reading, NT_SECOND);
+	assert_true(nt_gpu_totals_shares(&reading->totals, PID, PID + 1));
+	assert_true(nt_gpu_totals_shares(&reading->totals, PID + 1, PID));
+	assert_false(nt_gpu_totals_shares(&reading->totals, PID, PID + 2));
+}
+
 #define TOTALS_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -370,6 +386,7 @@ int main(void)
 		TOTALS_TEST(the_last_processes_of_a_card_are_remembered),
 		TOTALS_TEST(a_uuid_counts_where_processes_are_not_known),
 		TOTALS_TEST(of_several_cards_the_worst_counts),
+		TOTALS_TEST(processes_share_a_card_that_both_compute_on),
 		TOTALS_TEST(cards_keep_their_totals),
 		TOTALS_TEST(more_cards_than_places_replace_those_that_are_gone),
 	};

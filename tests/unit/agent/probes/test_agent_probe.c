@@ -72,6 +72,8 @@ static void check_row(const struct nt_probe *p)
 				    !p->batched && !p->mark));
 	assert_true(!p->deref_at_return || (p->returns && p->deref != NT_NO_WORD));
 	assert_true(p->deref_off < 1 << 20);
+	/* Its result decides, and its bit of the cookie is that of an id. */
+	assert_true(p->memory == NT_MEMORY_NONE || (p->returns && p->id == NT_NO_WORD));
 	assert_in_range(p->record, 0, 31);
 	/* What is neither sent nor counted would be a probe for nothing. */
 	assert_true(p->words > 0 || p->returns || p->counter >= 0 || p->batched ||
@@ -169,8 +171,12 @@ static void the_cookie_says_what_the_row_says(void **state)
 		assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
 				 p->deref == NT_NO_WORD ? 0 : p->deref_off);
 		assert_int_equal(NT_COOKIE_DEREF_RET(cookie), p->deref_at_return);
-		assert_int_equal(NT_COOKIE_ID_STACK(cookie), p->id_on_stack);
-		assert_int_equal(NT_COOKIE_ID_WORD(cookie), p->id_on_stack ? 0 : p->id + 1);
+		assert_int_equal(NT_COOKIE_ID_STACK(cookie),
+				 p->id_on_stack || p->memory == NT_MEMORY_ALLOC_PITCHED);
+		if (p->memory == NT_MEMORY_CREATE)
+			assert_int_equal(NT_COOKIE_PROPERTIES(cookie), 3);
+		else
+			assert_int_equal(NT_COOKIE_ID_WORD(cookie), p->id_on_stack ? 0 : p->id + 1);
 		assert_int_equal(NT_COOKIE_COUNTER(cookie), p->counter + 1);
 		assert_int_equal(NT_COOKIE_BYTES(cookie), p->counter >= 0 ? p->bytes + 1 : 0);
 		assert_int_equal(NT_COOKIE_LONG_ONLY(cookie), p->long_only);
@@ -300,6 +306,65 @@ static void what_makes_graphs_is_probed_at_any_price(void **state)
 		rows++;
 	}
 	assert_int_equal(rows, 2 * 15);
+}
+
+static const struct nt_probe *driver(const char *symbol)
+{
+	return row_of(NT_ARCH_X86_64, NT_LIBRARY_CUDA, symbol);
+}
+
+static void memory_is_where_the_signatures_have_it(void **state)
+{
+	static const char *const allocations[] = {"cudaMalloc", "cudaMallocAsync",
+						  "cudaMallocFromPoolAsync_ptsz",
+						  "cudaMallocManaged"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++) {
+		const struct nt_probe *p = cuda(allocations[i]);
+
+		assert_int_equal(p->memory, i == 3 ? NT_MEMORY_ALLOC_MANAGED : NT_MEMORY_ALLOC);
+		assert_int_equal(p->deref, 0);
+		assert_true(p->deref_at_return);
+		assert_int_equal(p->bytes, 1);
+	}
+	assert_int_equal(cuda("cudaMallocPitch")->memory, NT_MEMORY_ALLOC_PITCHED);
+	assert_int_equal(cuda("cudaMallocPitch")->words, 4); /* pitch in 1, rows in 3 */
+	assert_int_equal(cuda("cudaMalloc3D")->memory, NT_MEMORY_ALLOC_OPAQUE);
+	assert_int_equal(cuda("cudaFree")->memory, NT_MEMORY_FREE);
+	assert_int_equal(cuda("cudaFree")->role, NT_ROLE_SYNC_DEVICE);
+	assert_true(cuda("cudaFree")->long_only);
+	assert_int_equal(cuda("cudaFree")->subject, NT_SUBJECT_SYNC);
+	assert_int_equal(cuda("cudaFreeAsync")->memory, NT_MEMORY_FREE);
+	assert_int_equal(cuda("cudaMallocHost")->memory, NT_MEMORY_NONE);
+	assert_int_equal(cuda("cudaFreeHost")->memory, NT_MEMORY_NONE);
+	assert_int_equal(driver("cuMemCreate")->memory, NT_MEMORY_CREATE);
+	assert_int_equal(driver("cuMemCreate")->deref, 0);
+	assert_int_equal(driver("cuMemCreate")->bytes, 1);
+	assert_int_equal(driver("cuMemCreate")->words, 3); /* properties in 2 */
+	assert_int_equal(driver("cuMemRetainAllocationHandle")->deref, 0);
+	assert_int_equal(driver("cuMemRelease")->deref, NT_NO_WORD);
+	assert_int_equal(driver("cuMemMap")->words, 4); /* address 0, bytes 1, handle 3 */
+	assert_int_equal(driver("cuMemMap")->bytes, 1);
+	assert_int_equal(driver("cuMemUnmap")->bytes, 1);
+	assert_int_equal(driver("cuMemHostAlloc")->memory, NT_MEMORY_NONE);
+}
+
+/* The runtime's calls end in them, and libraries call them directly. */
+static void allocations_of_the_driver_are_attached_beside_the_runtimes(void **state)
+{
+	size_t rows = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		if (p->library != NT_LIBRARY_CUDA || p->memory == NT_MEMORY_NONE)
+			continue;
+		assert_int_equal(p->subject, NT_SUBJECT_ALLOC);
+		rows++;
+	}
+	assert_int_equal(rows, 20);
 }
 
 static void mpi_reads_the_size_of_a_type_in_open_mpis(void **state)
@@ -460,6 +525,8 @@ int main(void)
 		cmocka_unit_test(hccl_has_an_argument_order_of_its_own),
 		cmocka_unit_test(graphs_are_where_the_signatures_have_them),
 		cmocka_unit_test(what_makes_graphs_is_probed_at_any_price),
+		cmocka_unit_test(memory_is_where_the_signatures_have_it),
+		cmocka_unit_test(allocations_of_the_driver_are_attached_beside_the_runtimes),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
 		cmocka_unit_test(queries_of_events_are_of_ranks_alone),
 		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
