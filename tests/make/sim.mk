@@ -55,6 +55,8 @@ $(SIM)/lib/libcuda.so.1: $(sim_driver) $(sim_device) tests/sim/lib/libcuda.map
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcuda.so.1 -Wl,--version-script,tests/sim/lib/libcuda.map \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
+# A test of the kernel side opens these.
+$(B)/test-bpf/test_gpu_heap: | $(SIM)/lib/libcudart.so.12 $(SIM)/lib/libcuda.so.1
 # A unit test opens this one.
 $(B)/test/agent/gpu/test_agent_nvml: | $(SIM)/lib/libnvidia-ml.so.1
 $(SIM)/lib/libnvidia-ml.so.1: $(call sim_objects,nvml)

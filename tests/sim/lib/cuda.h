@@ -12,6 +12,7 @@
 typedef int CUresult;
 typedef int CUdevice;
 typedef uintptr_t CUdeviceptr;
+typedef unsigned long long CUmemHandle; /* CUmemGenericAllocationHandle */
 typedef struct sim_context *CUcontext;
 typedef struct sim_stream *CUstream;
 typedef struct sim_event *CUevent;
@@ -89,7 +90,21 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr pointer);
 CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream);
 CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+				 CUstream stream);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *pitch, size_t width, size_t height,
+			    unsigned int element_bytes);
 CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags);
+CUresult cuMemCreate(CUmemHandle *ret, size_t bytes, const void *properties,
+		     unsigned long long flags);
+CUresult cuMemRetainAllocationHandle(CUmemHandle *ret, void *address);
+CUresult cuMemRelease(CUmemHandle handle);
+CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, CUdeviceptr wanted,
+			     unsigned long long flags);
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemHandle handle,
+		  unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
 CUresult cuMemAllocHost_v2(void **ret, size_t bytes);
 CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags);
 CUresult cuMemFreeHost(void *pointer);
@@ -240,6 +255,9 @@ cudaError_t cudaMalloc(void **ret, size_t bytes);
 cudaError_t cudaFree(void *pointer);
 cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
+cudaError_t cudaMallocFromPoolAsync(void **ret, size_t bytes, CUmemoryPool pool,
+				    cudaStream_t stream);
+cudaError_t cudaMallocPitch(void **ret, size_t *pitch, size_t width, size_t height);
 cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned int flags);
 cudaError_t cudaMallocHost(void **ret, size_t bytes);
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned int flags);

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/injection.h"
@@ -70,10 +71,20 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+size_t sim_driver_bytes(void)
+{
+	const char *text = getenv("SIM_GPU_MEMORY");
+	size_t bytes = 0;
+
+	for (; text && *text >= '0' && *text <= '9'; text++)
+		bytes = 10 * bytes + (size_t)(*text - '0');
+	return bytes ? bytes : (size_t)80 << 30;
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	(void)device;
-	*bytes = SIM_DEVICE_BYTES;
+	*bytes = sim_driver_bytes();
 	return CUDA_SUCCESS;
 }
 

@@ -12,7 +12,8 @@ struct sim_context {
 	int device;
 };
 
-#define SIM_DEVICE_BYTES ((size_t)80 << 30)
+/* The memory of a device: 80 GiB, or SIM_GPU_MEMORY bytes of the environment. */
+size_t sim_driver_bytes(void);
 
 /* That of the calling thread's context. */
 int sim_driver_device(void);

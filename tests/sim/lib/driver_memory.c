@@ -2,15 +2,21 @@
 /* The driver's calls on memory: allocate, register, copy, set, look up. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/sim/lib/activity.h"
 #include "tests/sim/lib/driver.h"
 
+enum {
+	PITCH = 512,
+	LOCATION = 12, /* of the device's number in CUmemAllocationProp */
+};
+
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	sim_model_lock();
-	*total_bytes = SIM_DEVICE_BYTES;
-	*free_bytes = SIM_DEVICE_BYTES - sim_memory_used(sim_driver_device());
+	*total_bytes = sim_driver_bytes();
+	*free_bytes = *total_bytes - sim_memory_used(sim_driver_device());
 	return sim_driver_leave(CUDA_SUCCESS);
 }
 
@@ -22,7 +28,7 @@ static CUresult allocate(void **ret, size_t bytes, enum sim_memory kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_model_lock();
 	if (kind == SIM_MEMORY_DEVICE &&
-	    bytes > SIM_DEVICE_BYTES - sim_memory_used(sim_driver_device()))
+	    bytes > sim_driver_bytes() - sim_memory_used(sim_driver_device()))
 		return sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	memory = sim_memory_alloc(bytes, kind, sim_driver_device());
 	if (memory)
@@ -49,6 +55,26 @@ CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
 	(void)stream;
 	return allocate_device(ret, bytes, SIM_MEMORY_DEVICE);
+}
+
+/* There is one pool. */
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	(void)pool;
+	(void)stream;
+	return allocate_device(ret, bytes, SIM_MEMORY_DEVICE);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *pitch, size_t width, size_t height,
+			    unsigned int element_bytes)
+{
+	const size_t wide = (width + PITCH - 1) / PITCH * PITCH;
+	CUresult r = allocate_device(ret, wide * height, SIM_MEMORY_DEVICE);
+
+	(void)element_bytes;
+	if (r == CUDA_SUCCESS)
+		*pitch = wide;
+	return r;
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
@@ -103,6 +129,135 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
 
 	return sim_driver_leave(sim_stream_put(on, &op));
 }
+
+/* ---- virtual memory: physical memory has handles, and lives on while it is mapped -------------- */
+
+/* A handle is the address of one. */
+struct physical {
+	size_t bytes;
+	int device;
+	unsigned int handles, mappings;
+};
+
+struct mapping {
+	CUdeviceptr address;
+	struct physical *of;
+	struct mapping *next;
+};
+
+static struct mapping *mappings;
+
+static void let_go(struct physical *physical)
+{
+	if (physical->handles || physical->mappings)
+		return;
+	sim_memory_use(physical->device, -(int64_t)physical->bytes);
+	free(physical);
+}
+
+CUresult cuMemCreate(CUmemHandle *ret, size_t bytes, const void *properties,
+		     unsigned long long flags)
+{
+	const int device = *(const int *)(const void *)((const char *)properties + LOCATION);
+	struct physical *physical;
+
+	(void)flags;
+	if (!bytes || device < 0 || device >= SIM_DEVICES)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_model_lock();
+	physical = bytes > sim_driver_bytes() - sim_memory_used(device)
+			   ? NULL
+			   : calloc(1, sizeof(*physical));
+	if (!physical)
+		return sim_driver_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	*physical = (struct physical){.bytes = bytes, .device = device, .handles = 1};
+	sim_memory_use(device, (int64_t)bytes);
+	*ret = (uintptr_t)physical;
+	return sim_driver_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemRelease(CUmemHandle handle)
+{
+	struct physical *physical = (struct physical *)(uintptr_t)handle;
+
+	sim_model_lock();
+	physical->handles--;
+	let_go(physical);
+	return sim_driver_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemHandle *ret, void *address)
+{
+	sim_model_lock();
+	for (struct mapping *m = mappings; m; m = m->next) {
+		if (m->address != (CUdeviceptr)address)
+			continue;
+		m->of->handles++;
+		*ret = (uintptr_t)m->of;
+		return sim_driver_leave(CUDA_SUCCESS);
+	}
+	return sim_driver_leave(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, CUdeviceptr wanted,
+			     unsigned long long flags)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)alignment, (void)wanted, (void)flags;
+	if (memory == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret = (CUdeviceptr)memory;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+{
+	return munmap((void *)address, bytes) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemHandle handle,
+		  unsigned long long flags)
+{
+	struct physical *physical = (struct physical *)(uintptr_t)handle;
+	struct mapping *mapping = calloc(1, sizeof(*mapping));
+
+	(void)flags;
+	if (!mapping || offset || bytes != physical->bytes) {
+		free(mapping);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	sim_model_lock();
+	*mapping = (struct mapping){.address = address, .of = physical, .next = mappings};
+	mappings = mapping;
+	physical->mappings++;
+	return sim_driver_leave(sim_memory_map((void *)address, bytes, physical->device)
+					? CUDA_SUCCESS
+					: CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* All mappings that lie in the range. */
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+	sim_model_lock();
+	for (struct mapping **at = &mappings; *at;) {
+		struct mapping *mapping = *at;
+
+		if (mapping->address < address || mapping->address >= address + bytes) {
+			at = &mapping->next;
+			continue;
+		}
+		*at = mapping->next;
+		(void)sim_memory_free((void *)mapping->address);
+		mapping->of->mappings--;
+		let_go(mapping->of);
+		free(mapping);
+	}
+	return sim_driver_leave(CUDA_SUCCESS);
+}
+
+/* ---- memory of the host ------------------------------------------------------------------------ */
 
 CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
 {

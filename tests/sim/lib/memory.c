@@ -13,11 +13,13 @@ struct allocation {
 	enum sim_memory kind;
 	int device;
 	bool mapped; /* ours to unmap */
+	bool counts; /* it uses memory of the device */
 };
 
 /* Sorted by start. */
 static struct allocation *table;
 static size_t count, room;
+static size_t used[SIM_DEVICES];
 
 /* Index of the first allocation that starts after the address. */
 static size_t after(uintptr_t address)
@@ -55,11 +57,29 @@ void *sim_memory_alloc(size_t bytes, enum sim_memory kind, int device)
 		return NULL;
 	allocation.start = (uintptr_t)memory;
 	allocation.mapped = true;
+	allocation.counts = kind == SIM_MEMORY_DEVICE;
 	if (!insert(&allocation)) {
 		(void)munmap(memory, allocation.bytes);
 		return NULL;
 	}
+	if (allocation.counts)
+		used[device] += bytes;
 	return memory;
+}
+
+void sim_memory_use(int device, int64_t bytes)
+{
+	used[device] += (size_t)bytes;
+}
+
+bool sim_memory_map(void *pointer, size_t bytes, int device)
+{
+	const struct allocation allocation = {.start = (uintptr_t)pointer,
+					      .bytes = bytes,
+					      .kind = SIM_MEMORY_DEVICE,
+					      .device = device};
+
+	return insert(&allocation);
 }
 
 bool sim_memory_register(void *pointer, size_t bytes, int device)
@@ -79,6 +99,8 @@ bool sim_memory_free(void *pointer)
 	if (at == 0 || table[at - 1].start != (uintptr_t)pointer)
 		return false;
 	at--;
+	if (table[at].counts)
+		used[table[at].device] -= table[at].bytes;
 	if (table[at].mapped)
 		(void)munmap(pointer, table[at].bytes);
 	memmove(&table[at], &table[at + 1], (count - at - 1) * sizeof(*table));
@@ -108,10 +130,5 @@ enum sim_memory sim_memory_find(const void *pointer, int *ret_device, void **ret
 
 size_t sim_memory_used(int device)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (table[i].kind == SIM_MEMORY_DEVICE && table[i].device == device)
-			used += table[i].bytes;
-	return used;
+	return used[device];
 }

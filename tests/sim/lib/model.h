@@ -171,6 +171,10 @@ bool sim_memory_register(void *pointer, size_t bytes, int device);
 bool sim_memory_free(void *pointer);
 enum sim_memory sim_memory_find(const void *pointer, int *ret_device, void **ret_start,
 				size_t *ret_bytes);
+/* Bytes of the device's own memory in use: allocations and physical memory. */
 size_t sim_memory_used(int device);
+void sim_memory_use(int device, int64_t bytes);
+/* A mapping of physical memory at an address that is reserved already; it uses none. */
+bool sim_memory_map(void *pointer, size_t bytes, int device);
 
 #endif

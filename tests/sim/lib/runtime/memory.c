@@ -21,6 +21,17 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t stream)
 	return CALL(cuMemAllocAsync, (CUdeviceptr *)ret, bytes, stream);
 }
 
+cudaError_t cudaMallocFromPoolAsync(void **ret, size_t bytes, CUmemoryPool pool,
+				    cudaStream_t stream)
+{
+	return CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *)ret, bytes, pool, stream);
+}
+
+cudaError_t cudaMallocPitch(void **ret, size_t *pitch, size_t width, size_t height)
+{
+	return CALL(cuMemAllocPitch_v2, (CUdeviceptr *)ret, pitch, width, height, 4);
+}
+
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 {
 	return CALL(cuMemFreeAsync, (CUdeviceptr)pointer, stream);

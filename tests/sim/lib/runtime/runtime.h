@@ -28,6 +28,8 @@
 	X(cuMemFree_v2)                                                                            \
 	X(cuMemAllocAsync)                                                                         \
 	X(cuMemFreeAsync)                                                                          \
+	X(cuMemAllocFromPoolAsync)                                                                 \
+	X(cuMemAllocPitch_v2)                                                                      \
 	X(cuMemAllocManaged)                                                                       \
 	X(cuMemHostAlloc)                                                                          \
 	X(cuMemFreeHost)                                                                           \
