@@ -126,6 +126,14 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		if (!*names[i])
 			return -ENOMEM;
 	}
+	if (session->heap) {
+		struct nt_rank_heap *heap = nt_snapshot_job_alloc(out, 1, sizeof(*heap));
+
+		if (!heap)
+			return -ENOMEM;
+		*heap = *session->heap;
+		rank->heap = heap;
+	}
 	r = copy_work(out, job, session, rank);
 	if (r < 0)
 		return r;

@@ -104,6 +104,7 @@ void nt_rank_session_free(struct nt_rank_session *session)
 	for (size_t i = 0; i < session->waitings; i++)
 		nt_message_free(session->waiting[i].message);
 	free(session->waiting);
+	free(session->heap);
 	HASH_ITER(hh, session->series, series, next)
 	{
 		HASH_DEL(session->series, series);
@@ -254,6 +255,11 @@ int nt_rank_session_count(struct nt_rank_session *session, const struct nt_messa
 			if (r < 0)
 				return r;
 		}
+	}
+	if (end_ns >= session->last_seen_ns) {
+		r = nt_rank_heap_take(&session->heap, window, end_ns);
+		if (r < 0)
+			return r;
 	}
 	session->steps += window->steps;
 	session->launches += window->launches;

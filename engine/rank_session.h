@@ -89,6 +89,7 @@ struct nt_rank_session {
 	/* Ends of the last windows in which temperature, a power cap, the hardware held it down. */
 	uint64_t gpu_held_ns[3];
 	uint64_t gpu_activity_end_ns; /* of the last window with what its GPUs computed */
+	struct nt_rank_heap *heap; /* owned; NULL: it has allocated no device memory. Not saved */
 
 	/* Windows by end, oldest first. */
 	struct nt_waiting *waiting;
@@ -163,5 +164,12 @@ NT_MUST_CHECK int nt_rank_session_queue(struct nt_rank_session *session, struct 
 
 /* Frees the windows that end before end_ns; returns how many. */
 size_t nt_rank_session_drop(struct nt_rank_session *session, uint64_t end_ns);
+
+/*
+ * engine/rank_heap.c: takes what a window states of device memory that ended at end_ns of the real
+ * clock. *heap: owned by the caller, made if missing. -ENOMEM: nothing has changed.
+ */
+NT_MUST_CHECK int nt_rank_heap_take(struct nt_rank_heap **heap, const struct nt_window *window,
+				    uint64_t end_ns);
 
 #endif

@@ -56,6 +56,56 @@ struct nt_snapshot_gpu {
 	} activity;
 };
 
+/* ---- the device memory of a rank's process, as its last windows state it --------------------- */
+
+enum {
+	NT_RANK_HEAP_DEVICES = 17, /* of a process; more are left out */
+	NT_RANK_HEAP_SITES = 8,
+	NT_RANK_HEAP_TEXT = 48, /* bytes with the NUL */
+};
+
+struct nt_rank_heap_device {
+	uint32_t number;
+	bool number_known;
+	uint64_t live_bytes, high_bytes, managed_bytes, blocks;
+};
+
+/* Where an allocating function returns to. file "": not known, and offset is an address. */
+struct nt_rank_heap_place {
+	char file[NT_RANK_HEAP_TEXT];
+	uint64_t offset;
+};
+
+struct nt_rank_heap_site {
+	struct nt_rank_heap_place place;
+	uint64_t live_bytes, blocks, growth_bytes;
+	double growth_probability;
+	bool leaks;
+};
+
+/* The last allocation that failed for want of memory, and who held the most of the card then. */
+struct nt_rank_heap_failure {
+	char call[NT_RANK_HEAP_TEXT]; /* "": none */
+	uint64_t bytes, at_ns, live_bytes;
+	uint32_t device;
+	bool device_known;
+	struct nt_rank_heap_place place, holder_place;
+	uint32_t holder_pid, holder_rank;
+	bool holder_rank_known, holder_is_whole;
+	uint64_t holder_bytes, holder_site_bytes;
+};
+
+struct nt_rank_heap {
+	bool is_whole; /* false: the process holds at least as much */
+	uint64_t since_ns; /* its calls are known from here on; 0: from its start */
+	struct nt_rank_heap_device device[NT_RANK_HEAP_DEVICES];
+	uint32_t devices;
+	struct nt_rank_heap_site site[NT_RANK_HEAP_SITES];
+	uint32_t sites;
+	uint64_t failures, out_of_memory; /* so far */
+	struct nt_rank_heap_failure failure;
+};
+
 struct nt_snapshot_rank {
 	uint32_t rank, local_rank, pid;
 	bool rank_known; /* false: `rank` is only a number that identifies the process */
@@ -64,6 +114,7 @@ struct nt_snapshot_rank {
 	bool ended, finalized;
 	bool uses_gpu;
 	struct nt_snapshot_gpu gpu_state;
+	const struct nt_rank_heap *heap; /* NULL: it has allocated no device memory */
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */

@@ -63,6 +63,13 @@ struct nt_snapshot_gpu;
 /* An object, or null if nothing is known; the caller owns it. NULL: out of memory. */
 json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu);
 
+/* ---- api_heap.c ------------------------------------------------------------------------------ */
+
+struct nt_rank_heap;
+
+/* An object, or null for NULL; the caller owns it. NULL: out of memory. */
+json_t *nt_api_heap(const struct nt_rank_heap *heap);
+
 /* ---- the handlers: `data` is the struct nt_api ----------------------------------------------- */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,

@@ -301,6 +301,7 @@ static int set_identity(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "pid", json_integer(rank->pid));
 	failed |= set(object, "uses_gpu", json_boolean(rank->uses_gpu));
 	failed |= set(object, "gpu_state", nt_api_gpu_state(&rank->gpu_state));
+	failed |= set(object, "device_memory", nt_api_heap(rank->heap));
 	return failed;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/live/command.h"
 #include "cli/live/live.h"
+#include "cli/live/rank_memory.h"
 #include "common/base/ascii.h"
 #include "proto/json.h"
 
@@ -23,7 +24,9 @@ static const struct nt_opt_program program = {
 	.section = 1,
 	.summary = "show the observed jobs, or the ranks of one",
 	.description = "Without an argument, lists the jobs. With the id of one, lists its ranks: "
-		       "their nodes and the parts of their step times. Below the jobs, it lists "
+		       "their nodes, the parts of their step times and the device memory that "
+		       "they hold (>=: at least; oom: an allocation failed for want of it; leak: "
+		       "it keeps growing; details follow below). Below the jobs, it lists "
 		       "the nodes whose agents omit something because a cap is reached.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
@@ -55,6 +58,7 @@ static const struct nt_column rank_columns[] = {
 	{"BLOCKED", true, false},
 	{"SAMPLED", true, false, true},
 	{"GPU", false, true, true, true},
+	{"MEMORY", true, false, true, true},
 	{"INSIDE", false, true, true},
 };
 
@@ -179,6 +183,8 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 	if (r == 0)
 		r = add_gpu(table, rank);
 	if (r == 0)
+		r = nt_rank_memory_add(table, rank);
+	if (r == 0)
 		r = nt_table_add(
 			table, NT_STYLE_DIM, "%s",
 			nt_json_get_text(json_object_get(rank, "inside"), "operation", "-"));
@@ -260,6 +266,7 @@ static int print_ranks(struct nt_client *client, const struct nt_live_config *co
 	nt_autobuf struct nt_buf path = {0};
 	nt_autojson json_t *items = NULL;
 	struct nt_client_error error;
+	int code;
 
 	if (nt_client_segment(&path, "/api/v1/jobs/", config->args.value[0]) < 0 ||
 	    nt_buf_printf(&path, "/ranks") < 0)
@@ -268,8 +275,11 @@ static int print_ranks(struct nt_client *client, const struct nt_live_config *co
 		return nt_live_fail(&error);
 	if (config->json)
 		return nt_live_print_list(items);
-	return print_rows(items, rank_columns, sizeof(rank_columns) / sizeof(rank_columns[0]),
+	code = print_rows(items, rank_columns, sizeof(rank_columns) / sizeof(rank_columns[0]),
 			  add_rank);
+	if (code == NT_EXIT_OK)
+		nt_rank_memory_print(items);
+	return code;
 }
 
 static int run(struct nt_client *client, const struct nt_live_config *config)

@@ -106,6 +106,41 @@ static inline void nt_test_set_incidents(struct nt_snapshot_job *job,
 	job->incidents = count;
 }
 
+/* A process that leaks at one of two call sites, and ran out of memory. */
+static inline const struct nt_rank_heap *nt_test_heap(struct nt_snapshot_job *job)
+{
+	struct nt_rank_heap *heap = nt_snapshot_job_alloc(job, 1, sizeof(*heap));
+
+	assert(heap);
+	*heap = (struct nt_rank_heap){
+		.device = {{0, true, 60ULL << 30, 79ULL << 30, 1 << 20, 412},
+			   {0, false, 1 << 20, 1 << 20, 0, 1}},
+		.devices = 2,
+		.site = {{{"libcache.so", 0x1a2b}, 50ULL << 30, 400, 3ULL << 30, 0.96875, true},
+			 {{"", 0x7f0012345678}, 10ULL << 30, 12, 0, 0.05, false}},
+		.sites = 2,
+		.since_ns = NT_TEST_TIME_NS - NT_HOUR,
+		.failures = 3,
+		.out_of_memory = 2,
+		.failure =
+			{
+				.call = "cudaMalloc",
+				.bytes = 2ULL << 30,
+				.at_ns = NT_TEST_TIME_NS,
+				.live_bytes = 60ULL << 30,
+				.device_known = true,
+				.place = {"train", 0x4711},
+				.holder_place = {"libcache.so", 0x1a2b},
+				.holder_pid = 4001,
+				.holder_rank = 1,
+				.holder_rank_known = true,
+				.holder_bytes = 60ULL << 30,
+				.holder_site_bytes = 50ULL << 30,
+			},
+	};
+	return heap;
+}
+
 static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 {
 	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(job, count, sizeof(*rank));
@@ -160,6 +195,7 @@ static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 			.last_seen_ns = NT_TEST_TIME_NS,
 		};
 	}
+	rank[1].heap = nt_test_heap(job);
 	job->rank = rank;
 	job->ranks = count;
 	job->size = job->live = (uint32_t)count;

@@ -256,6 +256,32 @@ static void nodes_that_leave_something_out_are_shown_with_ranks_and_without(void
 	nt_snapshot_release(snapshot);
 }
 
+static void the_device_memory_of_a_rank_is_in_the_snapshot(void **state)
+{
+	struct nt_heap_device device = {.number = 3, .live_bytes = 4711};
+	const struct feed_window window = {
+		.rank = 1, .size = RANKS, .from_ms = 4000, .to_ms = 4520, .steps = 10};
+	struct nt_snapshot *snapshot = NULL;
+	struct nt_message *message;
+
+	(void)state;
+	feed(0, 4000);
+	message = feed_window(&agent, &window);
+	message->window.heap.device = &device;
+	message->window.heap.devices = 1;
+	assert_int_equal(nt_engine_push(engine, feed_copy(message), false), 0);
+	message->window.heap.device = NULL;
+	message->window.heap.devices = 0;
+	nt_message_free(message);
+	snapshot = draw();
+	assert_null(snapshot->job[0]->rank[0].heap);
+	assert_non_null(snapshot->job[0]->rank[1].heap);
+	assert_int_equal(snapshot->job[0]->rank[1].heap->devices, 1);
+	assert_int_equal(snapshot->job[0]->rank[1].heap->device[0].number, 3);
+	assert_int_equal(snapshot->job[0]->rank[1].heap->device[0].live_bytes, 4711);
+	nt_snapshot_release(snapshot);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -265,6 +291,7 @@ int main(void)
 		TEST(what_a_job_leaves_behind_that_is_given_up_is_resolved),
 		TEST(what_is_let_go_with_the_engine_is_not_resolved),
 		TEST(nodes_that_leave_something_out_are_shown_with_ranks_and_without),
+		TEST(the_device_memory_of_a_rank_is_in_the_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,6 +271,36 @@ static void ranks_tell_what_their_gpus_compute_where_it_is_known(void **state)
 	assert_true(json_is_number(json_object_get(known, "tensor_active")));
 }
 
+static void the_device_memory_of_a_rank_is_shown_with_its_holder(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/ranks");
+	const json_t *ranks = json_object_get(list, "items");
+	const json_t *memory = json_object_get(json_array_get(ranks, 1), "device_memory");
+	const json_t *device = json_array_get(json_object_get(memory, "devices"), 1);
+	const json_t *site = json_array_get(json_object_get(memory, "sites"), 0);
+	const json_t *last = json_object_get(memory, "last_out_of_memory");
+	const json_t *holder = json_object_get(last, "holder");
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(json_array_get(ranks, 0), "device_memory")));
+	assert_true(json_is_false(json_object_get(memory, "complete")));
+	assert_string_equal(text(memory, "since"), "2026-11-21T02:00:12Z");
+	assert_int_equal(json_array_size(json_object_get(memory, "devices")), 2);
+	assert_true(json_is_null(json_object_get(device, "device")));
+	assert_int_equal(json_integer_value(json_object_get(device, "live_bytes")), 1 << 20);
+	assert_string_equal(text(site, "file"), "libcache.so");
+	assert_int_equal(json_integer_value(json_object_get(site, "offset")), 0x1a2b);
+	assert_true(json_is_true(json_object_get(site, "leaks")));
+	assert_int_equal(json_integer_value(json_object_get(memory, "failed_allocations")), 3);
+	assert_int_equal(json_integer_value(json_object_get(memory, "out_of_memory")), 2);
+	assert_string_equal(text(last, "call"), "cudaMalloc");
+	assert_int_equal(json_integer_value(json_object_get(last, "device")), 0);
+	assert_string_equal(text(last, "at"), "2026-11-21T03:00:12Z");
+	assert_string_equal(text(holder, "file"), "libcache.so");
+	assert_int_equal(json_integer_value(json_object_get(holder, "rank")), 1);
+	assert_int_equal(json_integer_value(json_object_get(holder, "site_bytes")), 50LL << 30);
+}
+
 static void pages_of_ranks_miss_none(void **state)
 {
 	char target[256] = "/api/v1/jobs/00000000000000a1/ranks?limit=3";
@@ -522,6 +552,7 @@ int main(void)
 		TEST(what_is_not_there_is_404),
 		TEST(ranks_tell_their_calls_and_bytes_exactly),
 		TEST(ranks_tell_what_their_gpus_compute_where_it_is_known),
+		TEST(the_device_memory_of_a_rank_is_shown_with_its_holder),
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),
