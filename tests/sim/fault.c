@@ -50,6 +50,10 @@ static void apply(char *const *word, uint32_t rank, struct sim_fault *fault)
 		fault->gc_ns = milliseconds(word[2]);
 	else if (!strcmp(word[0], "checkpoint"))
 		fault->checkpoint_ns = milliseconds(word[2]);
+	else if (!strcmp(word[0], "leak"))
+		fault->leak_bytes = word[2] && sim_number(word[2], &number) == 0 && number > 0
+					    ? (uint64_t)(number * (1 << 20))
+					    : 0;
 	else if (!strcmp(word[0], "hang"))
 		fault->hang = true;
 	else if (!strcmp(word[0], "mismatch"))

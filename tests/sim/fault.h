@@ -9,6 +9,7 @@
  *	loader RANK MS		the host waits MS longer for its data in each step
  *	gc RANK MS		the host burns MS of CPU in every tenth step
  *	checkpoint RANK MS	the host writes for MS, once for each appearance of the line
+ *	leak RANK MIB		the rank allocates MIB of device memory in each step, which it never frees
  *	hang RANK		the rank enters no further collective while the line stands
  *	mismatch RANK		the rank's next gradient reduction has one element less
  *	exit RANK [CODE]	the rank's process ends at once
@@ -24,7 +25,7 @@
 
 struct sim_fault {
 	double compute, nic; /* factors, 1: healthy */
-	uint64_t loader_ns, gc_ns, checkpoint_ns;
+	uint64_t loader_ns, gc_ns, checkpoint_ns, leak_bytes;
 	bool hang, mismatch, exit, stop;
 	int exit_code;
 };

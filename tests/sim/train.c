@@ -17,7 +17,7 @@
 
 struct options {
 	double steps, seconds, host_ms, barrier_every, rank, size, local_rank;
-	double tp, dp, pp, threads;
+	double tp, dp, pp, threads, weights_mb;
 	double layers, kernels, microbatches, buckets;
 	double poll_ms;
 	enum sim_watchdog_kind watchdog;
@@ -74,6 +74,7 @@ static const struct number numbers[] = {
 	{"gradient-mb", AT(model.gradient_mb), "MiB reduced in a step (default 64)"},
 	{"activation-kb", AT(model.activation_kb),
 	 "KiB of a tensor reduction or send (default 512)"},
+	{"weights-mb", AT(weights_mb), "MiB of device memory allocated before the first step"},
 	{"barrier-every", AT(barrier_every), "steps (default 20, 0: none)"},
 	{"poll-ms", AT(poll_ms), "of the watchdog (default 1000, legacy 100)"},
 	{"threads", AT(threads), "ranks of a process (default 1, at most 8)"},
@@ -263,6 +264,26 @@ static int parse_id(const char *hex, ncclUniqueId *ret_id)
 	return 0;
 }
 
+/* Two call sites, by their names: tests/e2e/verdicts/test_gpu_memory.sh. */
+static __attribute__((noinline)) void hold_weights(size_t bytes)
+{
+	void *weights;
+
+	if (bytes && cudaMalloc(&weights, bytes) != cudaSuccess)
+		(void)fprintf(stderr, "train: no room for weights\n");
+}
+
+static __attribute__((noinline)) void leak_memory(size_t bytes)
+{
+	static bool is_full;
+	void *lost;
+
+	if (bytes && cudaMalloc(&lost, bytes) != cudaSuccess && !is_full) {
+		(void)fprintf(stderr, "train: out of device memory\n");
+		is_full = true;
+	}
+}
+
 static void host_work(struct job *job, const struct sim_fault *fault)
 {
 	sim_sleep_ns((uint64_t)(job->opt.host_ms * 1e6) + fault->loader_ns);
@@ -288,6 +309,7 @@ static bool step(struct job *job)
 	if (fault.exit)
 		_exit(fault.exit_code);
 	host_work(job, &fault);
+	leak_memory(fault.leak_bytes);
 	wish = fault.stop || (job->opt.steps > 0 ? (double)truth->steps + 1 >= job->opt.steps
 						 : (double)(sim_now_ns() - job->start_ns) >=
 							   job->opt.seconds * 1e9);
@@ -337,6 +359,7 @@ static int rank_main(struct job *job)
 		job->world.watchdog =
 			sim_watchdog_new(job->opt.watchdog, (uint64_t)(job->opt.poll_ms * 1e6),
 					 (int)job->opt.local_rank % 8);
+	hold_weights((size_t)(job->opt.weights_mb * (1 << 20)));
 	job->start_ns = sim_now_ns();
 	job->training = sim_training_new(&job->world, &job->opt.model);
 	run(job);
