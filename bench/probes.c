@@ -120,6 +120,10 @@ static const struct variant variants[] = {
 	{"query of an event: empty entry probe", "cudaEventQuery", EMPTY, "empty", 0, 0, 21},
 	{"query of an event: ours, polled in a loop", "cudaEventQuery", OURS_SPAN, NULL, 0,
 	 (enum nt_library)NT_LIBRARY_EVENT, 21},
+	{"allocation of device memory: no probe", "cudaMalloc", BARE, NULL, 0, 0, 23},
+	{"allocation of device memory: empty session", "cudaMalloc", SESSION, "empty", 0, 0, 24},
+	{"allocation of device memory: ours, with an event", "cudaMalloc", OURS, NULL,
+	 1 << NT_SUBJECT_ALLOC, NT_LIBRARY_CUDART, 24},
 };
 
 enum {
