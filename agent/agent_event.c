@@ -20,9 +20,10 @@ enum {
  */
 static void hit(struct nt_agent *agent, const struct nt_event_call *call)
 {
-	/* The other record of a call that waits is the hit. */
-	if ((call->h.flags & NT_CALL_MEMORY) && nt_probe_row(call->h.row) &&
-	    nt_probe_row(call->h.row)->long_only)
+	const struct nt_probe *probe = nt_probe_row(call->h.row);
+
+	/* A call that frees memory and waits has two records, which are one hit. */
+	if (probe && probe->memory != NT_MEMORY_NONE && !(call->h.flags & NT_CALL_MEMORY))
 		return;
 	if (!nt_governor_hit(agent->governor, call->h.pid, call->h.row) &&
 	    agent->config->budget > 0 && nt_own_links_has(agent->own_links, call->h.pid))

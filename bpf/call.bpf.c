@@ -41,14 +41,14 @@ int call_entry(struct pt_regs *ctx)
 SEC("uprobe")
 int call_enter(struct pt_regs *ctx)
 {
-	call_entered(ctx);
+	call_entered(ctx, true);
 	return 0;
 }
 
 SEC("uretprobe")
 int call_leave(struct pt_regs *ctx)
 {
-	call_returned(ctx);
+	call_returned(ctx, true);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ int memory_enter(struct pt_regs *ctx)
 		return 0;
 	memory_entered(ctx, cookie);
 	if (NT_COOKIE_LONG_ONLY(cookie))
-		call_entered(ctx);
+		call_entered(ctx, false);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ int memory_leave(struct pt_regs *ctx)
 {
 	memory_returned(ctx);
 	if (NT_COOKIE_LONG_ONLY(bpf_get_attach_cookie(ctx)))
-		call_returned(ctx);
+		call_returned(ctx, false);
 	return 0;
 }
 

@@ -388,8 +388,8 @@ static __always_inline void call_begun(struct pt_regs *ctx, __u64 cookie, struct
 	slot->entry_ns = bpf_ktime_get_boot_ns();
 }
 
-/* False: the return is not needed. */
-static __always_inline bool call_entered(struct pt_regs *ctx)
+/* False: the return is not needed. counts: a hit without an event is counted here. */
+static __always_inline bool call_entered(struct pt_regs *ctx, bool counts)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -412,7 +412,8 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 					   BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (slot->entry_ns) {
 		if (nested(slot, PT_REGS_SP(ctx))) {
-			hit_unseen(NT_COOKIE_ROW(cookie));
+			if (counts)
+				hit_unseen(NT_COOKIE_ROW(cookie));
 			return false;
 		}
 		call_replaced(slot->sp);
@@ -430,7 +431,7 @@ static __always_inline bool call_entered(struct pt_regs *ctx)
 	return true;
 }
 
-static __always_inline void call_returned(struct pt_regs *ctx)
+static __always_inline void call_returned(struct pt_regs *ctx, bool counts)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -442,7 +443,8 @@ static __always_inline void call_returned(struct pt_regs *ctx)
 		return;
 	cookie = slot->cookie;
 	if (NT_COOKIE_LONG_ONLY(cookie) && now - slot->entry_ns < min_call_ns) {
-		row_unseen(counter_add(NT_COUNTER_SYNC, now - slot->entry_ns), slot->row);
+		row_unseen(counter_add(NT_COUNTER_SYNC, now - slot->entry_ns),
+			   counts ? slot->row : NT_ROWS_MAX);
 		slot->entry_ns = 0;
 		return;
 	}

@@ -6,7 +6,7 @@
  *
  * The event is that of a call (struct nt_event_call) with NT_CALL_MEMORY. Its `launches` hold the
  * address to which the call returns. A call that waits for the device, such as cudaFree, is recorded
- * as any other call too; its cookie is NT_COOKIE_LONG_ONLY.
+ * as any other call too; its cookie is NT_COOKIE_LONG_ONLY. Its hits are counted by this record alone.
  */
 #ifndef NT_BPF_MEMORY_BPF_H
 #define NT_BPF_MEMORY_BPF_H
@@ -49,8 +49,7 @@ static __always_inline bool memory_entered(struct pt_regs *ctx, __u64 cookie)
 	}
 	if (slot->entry_ns) {
 		if (nested(slot, PT_REGS_SP(ctx))) {
-			if (!waits)
-				hit_unseen(NT_COOKIE_ROW(cookie));
+			hit_unseen(NT_COOKIE_ROW(cookie));
 			return false;
 		}
 		call_replaced(slot->sp);

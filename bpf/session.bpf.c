@@ -22,10 +22,10 @@ SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
 	if (bpf_session_is_return()) {
-		call_returned(ctx);
+		call_returned(ctx, true);
 		return 0;
 	}
-	return call_entered(ctx) ? 0 : 1;
+	return call_entered(ctx, true) ? 0 : 1;
 }
 
 SEC("uprobe")
@@ -37,13 +37,13 @@ int memory_session(struct pt_regs *ctx)
 	if (bpf_session_is_return()) {
 		memory_returned(ctx);
 		if (waits)
-			call_returned(ctx);
+			call_returned(ctx, false);
 		return 0;
 	}
 	if (is_passed_over(cookie))
 		return 1;
 	is_wanted = memory_entered(ctx, cookie);
-	if (waits && call_entered(ctx))
+	if (waits && call_entered(ctx, false))
 		is_wanted = true;
 	return is_wanted ? 0 : 1;
 }

@@ -7,7 +7,8 @@
 #include "common/base/hash.h"
 #include "common/system/clock.h"
 
-#define SITES_NS (10 * NT_SECOND) /* from one report of call sites to the next */
+#define SITES_NS  (10 * NT_SECOND) /* from one report of call sites to the next */
+#define HOLDER_NS (100 * NT_MILLISECOND) /* from one search for a holder to the next */
 
 /* Without any of these the heap is not known: the runtime's cudaFree is a synchronising call. */
 #define HEAP_SHED (NT_WIRE_SHED_ALLOCATIONS | NT_WIRE_SHED_SYNCS)
@@ -169,8 +170,12 @@ void nt_tracker_memory(struct nt_tracker *tracker, struct nt_process *process,
 	if (!nt_gpu_heap_take(heap, &made))
 		return;
 	tracker->stats.heap_out_of_memory++;
-	find_holder(tracker, process);
 	process->heap_sent_ns = 0;
+	/* All processes are looked at: one that fails again and again must not choose how often. */
+	if (process->heap_holder_ns && call->ret_ns < process->heap_holder_ns + HOLDER_NS)
+		return;
+	process->heap_holder_ns = call->ret_ns;
+	find_holder(tracker, process);
 }
 
 /* ---- reports -------------------------------------------------------------------------------- */

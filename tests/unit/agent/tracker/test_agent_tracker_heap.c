@@ -235,6 +235,22 @@ static void out_of_memory_names_another_process_on_the_same_card(void **state)
 	assert_int_equal(last_with_sites()->failure.holder_offset, 0x99);
 }
 
+static void a_holder_is_not_looked_for_at_each_of_many_failures(void **state)
+{
+	(void)state;
+	allocate(0x1000, 5 * MIB, WEIGHTS);
+	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
+	allocate(0x2000, 50 * MIB, LEAK);
+	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 91 * MIB, WEIGHTS, 2);
+	run_steps(20, 0);
+	assert_int_equal(last_with_sites()->failure.bytes, 91 * MIB);
+	assert_int_equal(last_with_sites()->failure.holder_bytes, 5 * MIB);
+	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 92 * MIB, WEIGHTS, 2);
+	run_steps(20, 0);
+	assert_int_equal(last_with_sites()->failure.holder_bytes, 55 * MIB);
+	assert_int_equal(last()->out_of_memory, 3);
+}
+
 /* ---- what is not known ---------------------------------------------------------------------- */
 
 static void calls_before_the_probes_make_a_lower_bound(void **state)
@@ -353,6 +369,7 @@ int main(void)
 		TEST(a_site_is_looked_up_and_then_sent_with_its_file),
 		TEST(out_of_memory_names_the_process_itself),
 		TEST(out_of_memory_names_another_process_on_the_same_card),
+		TEST(a_holder_is_not_looked_for_at_each_of_many_failures),
 		TEST(calls_before_the_probes_make_a_lower_bound),
 		TEST(after_lost_events_and_pauses_the_figures_begin_anew),
 		TEST(losses_in_the_counters_count_before_they_are_reported),
