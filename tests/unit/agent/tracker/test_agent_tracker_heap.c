@@ -228,6 +228,14 @@ static void out_of_memory_names_another_process_on_the_same_card(void **state)
 	assert_false(failure->holder_rank_known);
 	assert_int_equal(failure->holder_bytes, 50 * MIB);
 	assert_int_equal(failure->holder_offset, LEAK);
+	/* One that holds less is not named. */
+	node.now_ns += SECOND;
+	allocate(0x2000, 60 * MIB, WEIGHTS);
+	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
+	run_steps(20, 0);
+	assert_int_equal(last_with_sites()->failure.holder_pid, PID);
+	give_memory(PID, "cudaFree", NT_LIBRARY_CUDART, 0x2000, 0, 0, 0);
+	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
 	/* Its file is learned when its own sites are looked up. */
 	nt_tracker_site_found(node.tracker, OTHER_PID, OTHER_PID, LEAK, "cache", 0x99);
 	run_steps(120, 0);
@@ -261,17 +269,15 @@ static void calls_before_the_probes_make_a_lower_bound(void **state)
 	node_map(&node, OTHER_PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, false);
 	nccl_init(&node, OTHER_PID, OTHER_PID, 0x6000, 1, 2, 0x11);
 	give_memory(OTHER_PID, "cudaMalloc", NT_LIBRARY_CUDART, 0x1000, 50 * MIB, LEAK, 0);
-	node.now_ns += SECOND;
-	nt_tracker_tick(node.tracker, node.now_ns);
-	node.now_ns += SECOND;
-	nt_tracker_tick(node.tracker, node.now_ns);
-	for (size_t i = 0; i < node.windows; i++) {
-		if (node.window[i].window.rank.pid != OTHER_PID)
-			continue;
-		assert_false(node.window[i].window.heap.is_whole);
-		assert_true(node.window[i].window.heap.since_boot_ns > 0);
-		assert_int_equal(node.window[i].window.heap.device[0].live_bytes, 50 * MIB);
+	for (int i = 0; i < 4; i++) {
+		nccl_reduce(&node, OTHER_PID, OTHER_PID, 0x6000, 1 << 20, STREAM + 1);
+		node.now_ns += SECOND;
+		nt_tracker_tick(node.tracker, node.now_ns);
 	}
+	assert_int_equal(node.window[node.windows - 1].window.rank.pid, OTHER_PID);
+	assert_false(last()->is_whole);
+	assert_true(last()->since_boot_ns > 0);
+	assert_int_equal(last()->device[0].live_bytes, 50 * MIB);
 }
 
 static void after_lost_events_and_pauses_the_figures_begin_anew(void **state)
@@ -292,7 +298,10 @@ static void after_lost_events_and_pauses_the_figures_begin_anew(void **state)
 
 	nt_tracker_paused(node.tracker, PID, node.now_ns);
 	allocate(0x3000, MIB, WEIGHTS); /* an event from before it */
-	node.now_ns += SECOND;
+	node.now_ns += 7 * SECOND;
+	nt_tracker_tick(node.tracker, node.now_ns);
+	assert_int_equal(last()->devices, 0);
+	assert_false(last()->is_whole);
 	nt_tracker_resumed(node.tracker, PID, node.now_ns);
 	run_steps(10, 0);
 	assert_int_equal(last()->devices, 0);
