@@ -24,6 +24,7 @@ enum {
 	RING_BYTES = 256 << 20, /* a quarter holds all events of a short run */
 	BLOCK_MOST = 1 << 29, /* bytes: together more than the devices have */
 	VMM_RESERVED = 1 << 21,
+	CODE_BYTES = 16384, /* of this file */
 };
 
 /* The functions under test. */
@@ -432,6 +433,16 @@ static void live_bytes_are_those_of_the_ledger_after_random_calls(void **state)
 	stop(&scene);
 }
 
+/* All lie in this file: none is in the runtime, which calls the driver. */
+static void check_sites(const struct nt_gpu_heap *heap)
+{
+	const uintptr_t here = (uintptr_t)allocate;
+
+	assert_int_equal(heap->sites, KINDS - 1); /* of each allocator but that of the host */
+	for (uint32_t i = 0; i < heap->sites; i++)
+		assert_in_range(heap->site[i].address, here - CODE_BYTES, here + CODE_BYTES);
+}
+
 /* The runtime's call ends in the driver's, which is probed too. */
 static void each_allocator_counts_once_in_every_mode(void **state)
 {
@@ -463,6 +474,7 @@ static void each_allocator_counts_once_in_every_mode(void **state)
 		}
 		check_ledger(&scene);
 		assert_int_equal(heap_of(&scene)->blocks.count, 0);
+		check_sites(heap_of(&scene));
 		stop(&scene);
 	}
 }
