@@ -62,6 +62,7 @@ static uint32_t shed_of(const struct nt_governor_plan *plan)
 		{NT_SUBJECT_ALLOC, NT_WIRE_SHED_ALLOCATIONS},
 		{NT_SUBJECT_SYNC, NT_WIRE_SHED_SYNCS},
 		{NT_SUBJECT_ORDER, NT_WIRE_SHED_ORDER},
+		{NT_SUBJECT_GEMM, NT_WIRE_SHED_GEMMS},
 	};
 	uint32_t shed = plan->hot_count ? NT_WIRE_SHED_FUNCTIONS : 0;
 

@@ -14,6 +14,7 @@
 #include "bpf/call.bpf.h"
 #include "bpf/event_query.bpf.h"
 #include "bpf/gc_span.bpf.h"
+#include "bpf/gemm.bpf.h"
 #include "bpf/gpu_batch.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/memory.bpf.h"
@@ -25,9 +26,13 @@ SEC("uprobe")
 int call_count(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 counter = NT_COOKIE_COUNTER(cookie);
 
-	if (!is_passed_over(cookie))
-		count(ctx, cookie);
+	if (is_passed_over(cookie))
+		return 0;
+	count(ctx, cookie);
+	if (counter == NT_COUNTER_LAUNCH + 1 || counter == NT_COUNTER_DRIVER_LAUNCH + 1)
+		launched(counter - 1);
 	return 0;
 }
 
@@ -72,6 +77,20 @@ int memory_leave(struct pt_regs *ctx)
 	memory_returned(ctx);
 	if (NT_COOKIE_LONG_ONLY(bpf_get_attach_cookie(ctx)))
 		call_returned(ctx, false);
+	return 0;
+}
+
+SEC("uprobe")
+int gemm_enter(struct pt_regs *ctx)
+{
+	gemm_entered(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int gemm_leave(struct pt_regs *ctx)
+{
+	gemm_returned(ctx);
 	return 0;
 }
 

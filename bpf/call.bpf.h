@@ -25,6 +25,22 @@ struct {
 	__type(value, struct nt_inside);
 } inside SEC(".maps");
 
+/* The matrix multiplication that a thread is in (bpf/gemm.bpf.h). */
+struct nt_gemm_call {
+	__u64 sp; /* 0: none */
+	__u64 flops;
+	__u32 key;
+	__u32 is_read;
+	__u64 launches, driver_launches; /* in it, so far */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct nt_gemm_call);
+} gemm_calls SEC(".maps");
+
 struct nt_id {
 	__u8 byte[NT_ID_BYTES];
 };
@@ -136,6 +152,20 @@ static __always_inline struct nt_process_counters *counter_add(__u32 counter, __
 	if (bytes)
 		__sync_fetch_and_add(&c->bytes[counter], bytes);
 	return c;
+}
+
+/* A kernel is launched: possibly by a matrix multiplication of this thread. */
+static __always_inline void launched(__u32 counter)
+{
+	struct nt_gemm_call *call =
+		bpf_task_storage_get(&gemm_calls, bpf_get_current_task_btf(), 0, 0);
+
+	if (!call || !call->sp)
+		return;
+	if (counter == NT_COUNTER_LAUNCH)
+		call->launches++;
+	else
+		call->driver_launches++;
 }
 
 /* Updates the cookie's counter. Byte counts are in registers. */

@@ -21,7 +21,7 @@
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
 #define NT_LOCATION   8 /* of CUmemLocation in CUmemAllocationProp: its type, and a device */
-#define NT_ROWS_MAX   480 /* rows of the agent's probe table */
+#define NT_ROWS_MAX   510 /* rows of the agent's probe table */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
@@ -42,6 +42,7 @@ enum nt_event_type {
  *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
  *	bits 24-43	offset for it, 20 bits
+ *	bits 24-34	of a matrix multiplication, which dereferences none: see NT_COOKIE_GEMM
  *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none. Of calls that create
  *			physical device memory: not 0, word 2 points to its properties, of which the
  *			8 bytes at NT_LOCATION replace it
@@ -71,6 +72,31 @@ enum nt_event_type {
 /* Of calls that allocate device memory. */
 #define NT_COOKIE_SECOND     NT_COOKIE_ID_STACK
 #define NT_COOKIE_PROPERTIES NT_COOKIE_ID_WORD
+
+/*
+ * Of a matrix multiplication, in place of the offset: its form, the data type where no word holds
+ * it, and whether its sizes are 64 bits wide.
+ */
+#define NT_COOKIE_GEMM(c)      ((__u32)((c) >> 24) & 0xf)
+#define NT_COOKIE_GEMM_TYPE(c) ((__u32)((c) >> 28) & 0x3f)
+#define NT_COOKIE_GEMM_WIDE(c) ((__u32)((c) >> 34) & 1)
+
+/*
+ * What the words of a matrix multiplication mean. M, N and K are words 3 to 5 of all but the last,
+ * whose sizes are in descriptors.
+ */
+enum nt_gemm_form {
+	NT_GEMM_NONE, /* another call */
+	NT_GEMM_PLAIN,
+	NT_GEMM_BATCHED, /* batch: word 14 */
+	NT_GEMM_STRIDED, /* batch: word 17 */
+	NT_GEMM_TYPED, /* type of A: word 8 */
+	NT_GEMM_EX, /* type 8, compute mode 17 */
+	NT_GEMM_BATCHED_EX, /* type 8, batch 17, compute mode 18 */
+	NT_GEMM_STRIDED_EX, /* type 8, batch 20, compute mode 21 */
+	NT_GEMM_LT, /* operation 1, layouts of A, B and D: words 4, 6 and 11 */
+	NT_GEMM_FORM_END, /* keep last; at most 15 */
+};
 
 /* Calls that are counted but never sent individually. */
 enum nt_counter {
@@ -122,6 +148,34 @@ struct nt_process_counters {
 enum {
 	NT_ENDED = 1,
 	NT_ENDED_BY_PARENT = 2, /* see NT_END_KILLED_BY_PARENT */
+};
+
+/*
+ * Matrix multiplications of one data type and compute mode. `key`: NT_GEMM_KEY, or 0 for an empty
+ * place, which is filled once.
+ */
+struct nt_gemm_sum {
+	__u32 key;
+	__u32 unused;
+	__u64 calls;
+	__u64 flops;
+};
+
+#define NT_GEMM_SUMS               16
+#define NT_GEMM_KEY(type, compute) (0x80000000U | (__u32)(type) << 8 | (__u32)(compute))
+#define NT_GEMM_TYPE(key)          ((key) >> 8 & 0x3f)
+#define NT_GEMM_COMPUTE(key)       ((key)&0xff)
+
+/*
+ * Per process, as nt_process_counters. Of calls that returned success and were made by no other of
+ * these functions.
+ */
+struct nt_gemm_totals {
+	struct nt_gemm_sum sum[NT_GEMM_SUMS];
+	__u64 unread; /* arguments that do not fit the layouts, or sizes that no call has */
+	__u64 over_cap; /* of further types and modes */
+	/* Launches made inside of the calls in `sum`: of the runtime, and of the driver. */
+	__u64 launches, driver_launches;
 };
 
 struct nt_event_header {
@@ -229,6 +283,7 @@ struct nt_inside {
 };
 
 _Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map layout");
+_Static_assert(sizeof(struct nt_gemm_totals) == 24 * NT_GEMM_SUMS + 32, "map layout");
 _Static_assert(sizeof(struct nt_event_header) == 24, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_call) == 152, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");

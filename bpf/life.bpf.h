@@ -7,6 +7,7 @@
 #define NT_BPF_LIFE_BPF_H
 
 #include "bpf/gc_span.bpf.h"
+#include "bpf/gemm.bpf.h"
 #include "bpf/memory.bpf.h"
 
 enum {
@@ -130,6 +131,8 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&allocating, task);
 	bpf_task_storage_delete(&ids, task);
 	bpf_task_storage_delete(&spans, task);
+	bpf_task_storage_delete(&gemms, task);
+	bpf_task_storage_delete(&gemm_calls, task);
 }
 
 /*

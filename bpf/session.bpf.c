@@ -11,6 +11,7 @@
 
 #include "bpf/event.h"
 
+#include "bpf/gemm.bpf.h"
 #include "bpf/memory.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -46,4 +47,14 @@ int memory_session(struct pt_regs *ctx)
 	if (waits && call_entered(ctx, false))
 		is_wanted = true;
 	return is_wanted ? 0 : 1;
+}
+
+SEC("uprobe")
+int gemm_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return()) {
+		gemm_returned(ctx);
+		return 0;
+	}
+	return gemm_entered(ctx) ? 0 : 1;
 }

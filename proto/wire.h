@@ -225,6 +225,7 @@ enum {
 	NT_WIRE_SHED_ORDER = 16,
 	NT_WIRE_SHED_FUNCTIONS = 32, /* single functions that are called too often */
 	NT_WIRE_SHED_COMMUNICATION = 64, /* of these, some that communicate or wait for it */
+	NT_WIRE_SHED_GEMMS = 128,
 };
 
 struct nt_window {

@@ -11,7 +11,8 @@
 enum {
 	DRIVER_TICKS = 3, /* a program has loaded its runtime by then */
 	RUNTIME = 1U << NT_SUBJECT_COMM | 1U << NT_SUBJECT_LAUNCH | 1U << NT_SUBJECT_SYNC |
-		  1U << NT_SUBJECT_ORDER | 1U << NT_SUBJECT_COPY | 1U << NT_SUBJECT_ALLOC,
+		  1U << NT_SUBJECT_ORDER | 1U << NT_SUBJECT_COPY | 1U << NT_SUBJECT_ALLOC |
+		  1U << NT_SUBJECT_GEMM,
 	DRIVER = 1U << NT_SUBJECT_DRIVER | 1U << NT_SUBJECT_SYNC,
 	/* Programs and libraries that use the runtime allocate through the driver as well. */
 	DRIVER_ALWAYS = 1U << NT_SUBJECT_ALLOC,

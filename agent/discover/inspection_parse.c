@@ -40,7 +40,7 @@ int nt_inspection_parse_file(const uint8_t *body, size_t len, struct nt_inspecti
 	memcpy(&file, body, sizeof(file));
 	body += sizeof(file);
 	len -= sizeof(file);
-	if (file.library >= NT_LIBRARY_END || file.executable > 1 || file.is_fuse > 1 ||
+	if (file.library >= NT_LIBRARY_FILE_END || file.executable > 1 || file.is_fuse > 1 ||
 	    file.start > file.end || memchr(body, '\0', len))
 		return -EBADMSG;
 	memcpy(ret_name, body, len);

@@ -312,6 +312,12 @@ bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 	return nt_bpf_loader_counters(attach->loader, pid, ret_counters);
 }
 
+bool nt_attach_gemms(const struct nt_attach *attach, uint32_t pid,
+		     struct nt_gemm_totals *ret_totals)
+{
+	return nt_bpf_loader_gemms(attach->loader, pid, ret_totals);
+}
+
 int nt_attach_inside(struct nt_attach *attach, nt_inside_fn fn, nt_outside_fn outside, void *data)
 {
 	return nt_bpf_loader_inside(attach->loader, fn, outside, data);

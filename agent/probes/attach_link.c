@@ -61,7 +61,7 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 	const struct nt_elf_symbol *symbol = nt_symbols_find(symbols, row);
 	const struct nt_probe *probe = nt_probe_row(row);
 	enum nt_probe_target_kind kind = nt_probe_target_kind_of(probe);
-	bool returns = kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY;
+	bool returns = nt_probe_target_returns(kind);
 	enum nt_insn insn;
 
 	if (!symbol || is_target(file, symbol->offset))
@@ -85,7 +85,7 @@ static bool find_target(struct nt_attach *a, const struct nt_attached *file,
 		.function = symbol->offset,
 		.row = row,
 		.subject = probe->subject,
-		.kind = kind,
+		.kind = nt_probe_target_kind_of(probe),
 		.stays = nt_probe_stays(probe),
 	};
 	return true;

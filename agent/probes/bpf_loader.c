@@ -117,6 +117,7 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_options *options)
 {
 	struct session_bpf *s = session_bpf__open();
+	struct bpf_program *program;
 	int r;
 
 	if (!s)
@@ -126,10 +127,11 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	s->rodata->min_call_ns = options->min_call_ns;
 	if (options->share_shift)
 		s->rodata->share_shift = options->share_shift;
-	(void)bpf_program__set_expected_attach_type(s->progs.call_session,
-						    (enum bpf_attach_type)NT_UPROBE_SESSION);
-	(void)bpf_program__set_expected_attach_type(s->progs.memory_session,
-						    (enum bpf_attach_type)NT_UPROBE_SESSION);
+	bpf_object__for_each_program(program, s->obj)
+	{
+		(void)bpf_program__set_expected_attach_type(
+			program, (enum bpf_attach_type)NT_UPROBE_SESSION);
+	}
 	r = bpf_map__reuse_fd(s->maps.events, bpf_map__fd(loader->call->maps.events));
 	r = r ? r : bpf_map__reuse_fd(s->maps.counters, bpf_map__fd(loader->call->maps.counters));
 	r = r ? r : bpf_map__reuse_fd(s->maps.inside, bpf_map__fd(loader->call->maps.inside));
@@ -137,6 +139,9 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	      : bpf_map__reuse_fd(s->maps.allocating, bpf_map__fd(loader->call->maps.allocating));
 	r = r ? r : bpf_map__reuse_fd(s->maps.ids, bpf_map__fd(loader->call->maps.ids));
 	r = r ? r : bpf_map__reuse_fd(s->maps.shares, bpf_map__fd(loader->call->maps.shares));
+	r = r ? r : bpf_map__reuse_fd(s->maps.gemms, bpf_map__fd(loader->call->maps.gemms));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.gemm_calls, bpf_map__fd(loader->call->maps.gemm_calls));
 	return r ? r : session_bpf__load(s);
 }
 
@@ -223,29 +228,60 @@ int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, bool only_count
 		pid, site, sites, ret_link);
 }
 
-int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, bool memory, const char *path,
-			    uint32_t pid, const struct nt_probe_site *site, size_t sites,
-			    struct nt_link **ret_link, struct nt_link **ret_leave)
+static struct bpf_program *session_of(const struct session_bpf *session, enum nt_bpf_pair pair)
 {
+	struct bpf_program *const programs[NT_BPF_PAIRS] = {
+		[NT_BPF_PAIR_CALL] = session->progs.call_session,
+		[NT_BPF_PAIR_MEMORY] = session->progs.memory_session,
+		[NT_BPF_PAIR_GEMM] = session->progs.gemm_session,
+	};
+
+	return programs[pair];
+}
+
+static struct bpf_program *enter_of(const struct call_bpf *call, enum nt_bpf_pair pair)
+{
+	struct bpf_program *const programs[NT_BPF_PAIRS] = {
+		[NT_BPF_PAIR_CALL] = call->progs.call_enter,
+		[NT_BPF_PAIR_MEMORY] = call->progs.memory_enter,
+		[NT_BPF_PAIR_GEMM] = call->progs.gemm_enter,
+	};
+
+	return programs[pair];
+}
+
+static struct bpf_program *leave_of(const struct call_bpf *call, enum nt_bpf_pair pair)
+{
+	struct bpf_program *const programs[NT_BPF_PAIRS] = {
+		[NT_BPF_PAIR_CALL] = call->progs.call_leave,
+		[NT_BPF_PAIR_MEMORY] = call->progs.memory_leave,
+		[NT_BPF_PAIR_GEMM] = call->progs.gemm_leave,
+	};
+
+	return programs[pair];
+}
+
+int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, enum nt_bpf_pair pair,
+			    const char *path, uint32_t pid, const struct nt_probe_site *site,
+			    size_t sites, struct nt_link **ret_link, struct nt_link **ret_leave)
+{
+	const struct call_bpf *call = loader->call;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
 	bool perf = loader->mode == NT_ATTACH_PERF;
 	int r;
 
 	if (loader->session) {
 		*ret_leave = NULL;
-		return nt_link_new(memory ? loader->session->progs.memory_session
-					  : loader->session->progs.call_session,
-				   NT_LINK_MULTI_SESSION, path, pid, site, sites, ret_link);
+		return nt_link_new(session_of(loader->session, pair), NT_LINK_MULTI_SESSION, path,
+				   pid, site, sites, ret_link);
 	}
 	/* Returns first: an entry without its return would look like a call that never ends. */
-	r = nt_link_new(memory ? loader->call->progs.memory_leave : loader->call->progs.call_leave,
-			perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN, path, pid, site, sites,
-			&leave);
+	r = nt_link_new(leave_of(call, pair), perf ? NT_LINK_PERF_RETURN : NT_LINK_MULTI_RETURN,
+			path, pid, site, sites, &leave);
 	if (r < 0)
 		return r;
-	r = nt_link_new(memory ? loader->call->progs.memory_enter : loader->call->progs.call_enter,
-			perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path, pid, site, sites,
-			ret_link);
+	r = nt_link_new(enter_of(call, pair), perf ? NT_LINK_PERF_ENTRY : NT_LINK_MULTI_ENTRY, path,
+			pid, site, sites, ret_link);
 	if (r < 0)
 		return r;
 	*ret_leave = nt_take(leave);
@@ -357,6 +393,15 @@ bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 	memcpy(ret_counters->calls, ended->last.calls, sizeof(ret_counters->calls));
 	memcpy(ret_counters->bytes, ended->last.bytes, sizeof(ret_counters->bytes));
 	return true;
+}
+
+bool nt_bpf_loader_gemms(const struct nt_bpf_loader *loader, uint32_t pid,
+			 struct nt_gemm_totals *ret_totals)
+{
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+
+	return fd >= 0 &&
+	       bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.gemms), &fd, ret_totals) == 0;
 }
 
 uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid)

@@ -38,11 +38,18 @@ NT_MUST_CHECK int nt_bpf_loader_link_entry(const struct nt_bpf_loader *loader, b
 					   const char *path, uint32_t pid,
 					   const struct nt_probe_site *site, size_t sites,
 					   struct nt_link **ret_link);
+/* By which programs a function whose entry and return are recorded is observed. */
+enum nt_bpf_pair {
+	NT_BPF_PAIR_CALL,
+	NT_BPF_PAIR_MEMORY, /* of device memory: allocated, released */
+	NT_BPF_PAIR_GEMM, /* matrix multiplications: summed */
+	NT_BPF_PAIRS,
+};
+
 /*
- * Links functions whose entry and return are recorded; memory: by the programs for allocations of
- * device memory. *ret_leave is NULL where one link does both.
+ * Links functions whose entry and return are recorded. *ret_leave is NULL where one link does both.
  */
-NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, bool memory,
+NT_MUST_CHECK int nt_bpf_loader_link_pair(const struct nt_bpf_loader *loader, enum nt_bpf_pair pair,
 					  const char *path, uint32_t pid,
 					  const struct nt_probe_site *site, size_t sites,
 					  struct nt_link **ret_link, struct nt_link **ret_leave);
@@ -77,6 +84,9 @@ int nt_bpf_loader_fd(const struct nt_bpf_loader *loader);
 NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data);
 bool nt_bpf_loader_counters(const struct nt_bpf_loader *loader, uint32_t pid,
 			    struct nt_process_counters *ret_counters);
+/* As of nt_attach_gemms(). */
+bool nt_bpf_loader_gemms(const struct nt_bpf_loader *loader, uint32_t pid,
+			 struct nt_gemm_totals *ret_totals);
 uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid);
 /* As of nt_attach_inside(). */
 NT_MUST_CHECK int nt_bpf_loader_inside(struct nt_bpf_loader *loader, nt_inside_fn fn,

@@ -49,12 +49,27 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 {
 	if (probe->memory != NT_MEMORY_NONE)
 		return NT_PROBE_TARGET_MEMORY;
+	if (probe->gemm)
+		return NT_PROBE_TARGET_GEMM;
 	if (probe->returns)
 		return NT_PROBE_TARGET_PAIR;
 	return probe->counter >= 0 && !probe->words ? NT_PROBE_TARGET_COUNT : NT_PROBE_TARGET_ENTRY;
 }
 
 /* Adds the links of one kind. */
+bool nt_probe_target_returns(enum nt_probe_target_kind kind)
+{
+	return kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY ||
+	       kind == NT_PROBE_TARGET_GEMM;
+}
+
+static enum nt_bpf_pair pair_of(enum nt_probe_target_kind kind)
+{
+	return kind == NT_PROBE_TARGET_MEMORY ? NT_BPF_PAIR_MEMORY
+	       : kind == NT_PROBE_TARGET_GEMM ? NT_BPF_PAIR_GEMM
+					      : NT_BPF_PAIR_CALL;
+}
+
 static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
 		    enum nt_probe_target_kind kind, bool stays, const struct nt_probe_site *site,
 		    size_t sites, struct nt_link_set *link_set)
@@ -65,9 +80,9 @@ static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32
 
 	if (!sites)
 		return 0;
-	if (kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY)
-		r = nt_bpf_loader_link_pair(loader, kind == NT_PROBE_TARGET_MEMORY, path, pid, site,
-					    sites, &link, &leave);
+	if (nt_probe_target_returns(kind))
+		r = nt_bpf_loader_link_pair(loader, pair_of(kind), path, pid, site, sites, &link,
+					    &leave);
 	else
 		r = nt_bpf_loader_link_entry(loader, kind == NT_PROBE_TARGET_COUNT, path, pid, site,
 					     sites, &link);

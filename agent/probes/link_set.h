@@ -21,6 +21,7 @@ enum nt_probe_target_kind {
 	NT_PROBE_TARGET_ENTRY,
 	NT_PROBE_TARGET_PAIR, /* entry and return */
 	NT_PROBE_TARGET_MEMORY, /* the same, of allocations and releases of device memory */
+	NT_PROBE_TARGET_GEMM, /* the same, of a matrix multiplication */
 	NT_PROBE_TARGET_KINDS,
 };
 
@@ -35,6 +36,8 @@ struct nt_probe_target {
 };
 
 enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe);
+/* True if its return is recorded, too. */
+bool nt_probe_target_returns(enum nt_probe_target_kind kind);
 
 struct nt_link_set;
 

@@ -14,7 +14,7 @@
 #endif
 
 enum {
-	PIECES = 12,
+	PIECES = 13,
 };
 
 static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
@@ -26,6 +26,7 @@ static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
 		&nt_probe_rccl,   &nt_probe_rccl_init[arch],
 		&nt_probe_hccl,   &nt_probe_python,
 		&nt_probe_gpu,    &nt_probe_event,
+		&nt_probe_cublas,
 	};
 
 	return pieces[i];
@@ -42,6 +43,7 @@ const char *nt_subject_name(enum nt_subject subject)
 		[NT_SUBJECT_ALLOC] = "alloc",
 		[NT_SUBJECT_DRIVER] = "driver",
 		[NT_SUBJECT_GC] = "gc",
+		[NT_SUBJECT_GEMM] = "gemm",
 		[NT_SUBJECT_GPU] = "gpu",
 		[NT_SUBJECT_COMPLETION] = "completion",
 	};
@@ -143,6 +145,9 @@ uint64_t nt_probe_cookie(uint16_t row)
 		cookie |= (uint64_t)(p->counter + 1) << 49;
 		cookie |= (uint64_t)(p->bytes + 1) << 53;
 	}
+	if (p->gemm)
+		cookie |= (uint64_t)p->gemm << 24 | (uint64_t)p->gemm_type << 28 |
+			  (uint64_t)p->gemm_is_wide << 34;
 	cookie |= (uint64_t)p->long_only << 57;
 	cookie |= (uint64_t)p->record << 59;
 	return cookie;
@@ -180,11 +185,17 @@ enum nt_library nt_probe_library_of(const char *basename)
 		const char *stem;
 		enum nt_library library;
 	} known[] = {
-		{"libnccl", NT_LIBRARY_NCCL},      {"librccl", NT_LIBRARY_RCCL},
-		{"libhccl", NT_LIBRARY_HCCL},      {"libmpi", NT_LIBRARY_MPI},
-		{"libmpich", NT_LIBRARY_MPI},      {"libgloo", NT_LIBRARY_GLOO},
-		{"libtorch_cpu", NT_LIBRARY_GLOO}, {"libcudart", NT_LIBRARY_CUDART},
+		{"libnccl", NT_LIBRARY_NCCL},
+		{"librccl", NT_LIBRARY_RCCL},
+		{"libhccl", NT_LIBRARY_HCCL},
+		{"libmpi", NT_LIBRARY_MPI},
+		{"libmpich", NT_LIBRARY_MPI},
+		{"libgloo", NT_LIBRARY_GLOO},
+		{"libtorch_cpu", NT_LIBRARY_GLOO},
+		{"libcudart", NT_LIBRARY_CUDART},
 		{"libcuda", NT_LIBRARY_CUDA},
+		{"libcublas", (enum nt_library)NT_LIBRARY_CUBLAS},
+		{"libcublasLt", (enum nt_library)NT_LIBRARY_CUBLAS},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -24,6 +24,7 @@ enum nt_subject {
 	NT_SUBJECT_ALLOC,
 	NT_SUBJECT_DRIVER, /* libcuda launches and copies: for processes without a probed cudart */
 	NT_SUBJECT_GC, /* an interpreter's collections: of one process at a time */
+	NT_SUBJECT_GEMM, /* matrix multiplications */
 	NT_SUBJECT_GPU, /* what a library inside the process reports: of one process at a time */
 	NT_SUBJECT_COMPLETION, /* queries of CUDA events: of one process at a time */
 	NT_SUBJECT_END,
@@ -33,7 +34,9 @@ const char *nt_subject_name(enum nt_subject subject);
 
 /* Libraries of the table alone: those without communication are not on the wire. */
 enum {
-	NT_LIBRARY_PYTHON = NT_LIBRARY_END, /* CPython: the interpreter or its libpython */
+	NT_LIBRARY_CUBLAS = NT_LIBRARY_END, /* with cuBLASLt */
+	NT_LIBRARY_FILE_END, /* those above are known by the names of their files */
+	NT_LIBRARY_PYTHON = NT_LIBRARY_FILE_END, /* CPython: the interpreter or its libpython */
 	NT_LIBRARY_GPU, /* ours, inside the process: plugin/cupti/ */
 	NT_LIBRARY_NCCL_PROFILER, /* ours, inside the process: plugin/nccl/ */
 	NT_LIBRARY_EVENT, /* the CUDA runtime, or else the driver, where only queries are probed */
@@ -74,6 +77,7 @@ enum nt_role {
 	NT_ROLE_FREE,
 	NT_ROLE_SET_DEVICE,
 	NT_ROLE_COLLECTION, /* of garbage: counted with its time */
+	NT_ROLE_GEMM, /* summed in the kernel */
 	NT_ROLE_GPU_RECORDS, /* a batch of struct nt_gpu_record */
 	NT_ROLE_EVENT_QUERY, /* whether `event` is complete */
 	NT_ROLE_END,
@@ -143,6 +147,9 @@ struct nt_probe {
 	int8_t counter; /* enum nt_counter, or -1 */
 	/* Not NONE: the call is recorded by the programs of bpf/memory.bpf.h */
 	enum nt_memory_op memory;
+	uint8_t gemm; /* enum nt_gemm_form; then nothing else is recorded */
+	uint8_t gemm_type; /* cudaDataType of a form that has no word for it */
+	bool gemm_is_wide; /* its sizes are 64 bits */
 	/*
 	 * The time between entry and return is added to `counter`; nothing else is recorded. Such
 	 * rows are attached to one process at a time (agent/probes/rank_probe.h).

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Fetches the real libraries of wheels.txt once, checks their hashes and unpacks their shared objects,
-# and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
+# wheels.sh [LIST]: fetches the real libraries of a list beside this file (wheels.txt) once, checks their hashes and
+# unpacks their shared objects, and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
 # Of CUPTI's libraries libcupti alone. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
 set -euo pipefail
 
@@ -47,5 +47,5 @@ PY
   rm -rf "$to"
   mv "$work/lib" "$to"
   rm -rf "$work"
-done <"$here/wheels.txt"
+done <"$here/${1:-wheels.txt}"
 echo "$cache"

@@ -16,18 +16,19 @@ sim_device := $(call sim_objects,activity event graph injection memory model ope
 sim_nccl := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/nccl/*.c)))
 sim_ranks := $(call sim_objects,communicator reduce transfer transfer_name)
 sim_cupti := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/cupti/*.c)))
+sim_cublas := $(patsubst tests/sim/lib/%.c,$(SIM)/obj/lib/%.o,$(sort $(wildcard tests/sim/lib/cublas/*.c)))
 sim_runtime_calls := $(call sim_objects,$(addprefix runtime/,compiled launch memory stream))
 sim_runtime := $(call sim_objects,runtime/runtime-12 runtime/runtime-13) $(sim_runtime_calls)
 
 sim_lib_cflags := $(sim_cflags) -fPIC -fcf-protection=none -fvisibility=default
 # The exported functions begin with a push, as those of the real libraries: a probe there is cheap.
 # Only without optimisation all of them do.
-$(sim_driver) $(sim_nccl) $(sim_runtime): private sim_lib_cflags += -O0
+$(sim_driver) $(sim_nccl) $(sim_runtime) $(sim_cublas): private sim_lib_cflags += -O0
 sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--build-id \
 	-Wl,-rpath,'$$ORIGIN'
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
-	libcupti.so.12 libnvidia-ml.so.1)
+	libcublas.so.12 libcublasLt.so.12 libcupti.so.12 libnvidia-ml.so.1)
 # Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions, `simN` one.
 sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 sim4 sim5 sim6 sim7)
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti selftest_profiler idle)
@@ -80,6 +81,20 @@ $(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/libnccl.map
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnccl.so.2 -Wl,--version-script,tests/sim/lib/libnccl.map \
 		$$(nm --defined-only $(sim_nccl) | awk '$$2 == "T" && $$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
+
+# The real ones name their version nodes after themselves.
+$(SIM)/lib/libcublasLt.so.12: $(call sim_objects,cublas/lt) $(SIM)/lib/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)echo 'libcublasLt.so.12 { global: cublasLt*; cublasSim*; local: *; };' > $(SIM)/obj/cublasLt.map
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcublasLt.so.12 \
+		-Wl,--version-script,$(SIM)/obj/cublasLt.map -o $@ $^ -lpthread
+$(SIM)/lib/libcublas.so.12: $(call sim_objects,cublas/blas) $(SIM)/lib/libcublasLt.so.12
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)echo 'libcublas.so.12 { global: cublas*; local: *; };' > $(SIM)/obj/cublas.map
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcublas.so.12 -Wl,-rpath-link,$(SIM)/lib \
+		-Wl,--version-script,$(SIM)/obj/cublas.map -o $@ $^
 
 # As the real library does, it opens libcuda by itself.
 $(SIM)/lib/libcupti.so.12: $(sim_cupti) tests/sim/lib/cupti/libcupti.map

@@ -72,7 +72,7 @@ static void a_file_has_a_name_that_ends_and_a_library_that_exists(void **state)
 	assert_int_equal(parse_file(&file, long_name, NT_PROC_PATH), -EBADMSG);
 	assert_int_equal(parse_file(&file, "", 0), -EBADMSG);
 	assert_int_equal(parse_file(&file, "/l\0b", 4), -EBADMSG);
-	file.library = NT_LIBRARY_END;
+	file.library = NT_LIBRARY_FILE_END;
 	assert_int_equal(parse_file(&file, "/lib", 4), -EBADMSG);
 	file.library = 0;
 	file.is_fuse = 2;

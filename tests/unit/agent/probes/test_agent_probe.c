@@ -70,6 +70,12 @@ static void check_row(const struct nt_probe *p)
 	/* The program reads its event itself. */
 	assert_true(!p->queried || (p->returns && p->words == 1 && p->event == 0 && !p->timed &&
 				    !p->batched && !p->mark));
+	/* The bits of a form are those of the offset. */
+	assert_true(!p->gemm ||
+		    (p->returns && !p->long_only && !p->words && p->deref == NT_NO_WORD &&
+		     p->counter < 0 && p->gemm < NT_GEMM_FORM_END && p->gemm_type < 64));
+	assert_true(!p->gemm == (p->role != NT_ROLE_GEMM) &&
+		    !p->gemm == (p->subject != NT_SUBJECT_GEMM));
 	assert_true(!p->deref_at_return || (p->returns && p->deref != NT_NO_WORD));
 	assert_true(p->deref_off < 1 << 20);
 	/* Its result decides, and its bit of the cookie is that of an id. */
@@ -168,8 +174,12 @@ static void the_cookie_says_what_the_row_says(void **state)
 		assert_int_equal(NT_COOKIE_ROW(cookie), row);
 		assert_int_equal(NT_COOKIE_WORDS(cookie), p->words);
 		assert_int_equal(NT_COOKIE_DEREF(cookie), p->deref + 1);
-		assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
-				 p->deref == NT_NO_WORD ? 0 : p->deref_off);
+		if (!p->gemm)
+			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
+					 p->deref == NT_NO_WORD ? 0 : p->deref_off);
+		else
+			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
+					 p->gemm | p->gemm_type << 4 | p->gemm_is_wide << 10);
 		assert_int_equal(NT_COOKIE_DEREF_RET(cookie), p->deref_at_return);
 		assert_int_equal(NT_COOKIE_ID_STACK(cookie),
 				 p->id_on_stack || p->memory == NT_MEMORY_ALLOC_PITCHED);
@@ -425,6 +435,49 @@ static void what_collects_garbage_is_timed_marks_first(void **state)
 	assert_int_equal(rows, 4);
 }
 
+/* The forms are those of the names in cublas_api.h; a name with _64 has sizes of 64 bits. */
+static void multiplications_have_the_form_of_their_name(void **state)
+{
+	static const struct {
+		const char *symbol;
+		enum nt_gemm_form form;
+		uint8_t type;
+		bool is_wide;
+	} wanted[] = {
+		{"cublasSgemm_v2", NT_GEMM_PLAIN, 0, false},
+		{"cublasZgemm_v2_64", NT_GEMM_PLAIN, 5, true},
+		{"cublasHgemm", NT_GEMM_PLAIN, 2, false},
+		{"cublasCgemmBatched", NT_GEMM_BATCHED, 4, false},
+		{"cublasDgemmStridedBatched_64", NT_GEMM_STRIDED, 1, true},
+		{"cublasSgemmEx", NT_GEMM_TYPED, 0, false},
+		{"cublasGemmEx", NT_GEMM_EX, 0, false},
+		{"cublasGemmBatchedEx_64", NT_GEMM_BATCHED_EX, 0, true},
+		{"cublasGemmStridedBatchedEx", NT_GEMM_STRIDED_EX, 0, false},
+		{"cublasLtMatmul", NT_GEMM_LT, 0, true},
+	};
+	size_t rows = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		const struct nt_probe *p = row_of(
+			NT_ARCH_X86_64, (enum nt_library)NT_LIBRARY_CUBLAS, wanted[i].symbol);
+
+		assert_int_equal(p->gemm, wanted[i].form);
+		assert_int_equal(p->gemm_type, wanted[i].type);
+		assert_int_equal(p->gemm_is_wide, wanted[i].is_wide);
+		assert_true(p->hot);
+	}
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		if (!p->gemm || p->gemm == NT_GEMM_LT)
+			continue;
+		assert_int_equal(p->gemm_is_wide, strstr(p->symbol, "_64") != NULL);
+		rows++;
+	}
+	assert_int_equal(rows, 38);
+}
+
 /* ---- words, names, types --------------------------------------------------------------------- */
 
 static void words_are_read_where_the_row_says(void **state)
@@ -471,6 +524,11 @@ static void libraries_are_known_by_their_names(void **state)
 		{"libtorch_cuda.so", NT_LIBRARY_UNKNOWN},
 		{"libcudart.so.13", NT_LIBRARY_CUDART},
 		{"libcudart-d0da41ae.so.11.0", NT_LIBRARY_CUDART},
+		{"libcublas.so.12", (enum nt_library)NT_LIBRARY_CUBLAS},
+		{"libcublasLt.so.13", (enum nt_library)NT_LIBRARY_CUBLAS},
+		{"libcublas-1234abcd.so.12.1.3.1", (enum nt_library)NT_LIBRARY_CUBLAS},
+		{"libcublasXt.so.12", NT_LIBRARY_UNKNOWN},
+		{"libcublas_static.so", NT_LIBRARY_UNKNOWN},
 		{"libcudart_static.so", NT_LIBRARY_UNKNOWN},
 		{"libcuda.so.535.261.03", NT_LIBRARY_CUDA},
 		{"libcudadebugger.so.1", NT_LIBRARY_UNKNOWN},
@@ -530,6 +588,7 @@ int main(void)
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
 		cmocka_unit_test(queries_of_events_are_of_ranks_alone),
 		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
+		cmocka_unit_test(multiplications_have_the_form_of_their_name),
 		cmocka_unit_test(words_are_read_where_the_row_says),
 		cmocka_unit_test(libraries_are_known_by_their_names),
 		cmocka_unit_test(types_have_the_sizes_of_their_libraries),
