@@ -33,6 +33,7 @@ enum {
 	NT_WIRE_MAX_TRANSFERS = 1024, /* of one rank in one window */
 	NT_WIRE_MAX_HEAP_DEVICES = 64, /* of one process */
 	NT_WIRE_MAX_HEAP_SITES = 16, /* call sites of one process */
+	NT_WIRE_MAX_GEMMS = 16, /* types and modes of one rank in one window */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_WORDS = 64,
@@ -216,6 +217,18 @@ struct nt_heap_window {
 	uint64_t failures, out_of_memory;
 };
 
+struct nt_gemm {
+	uint32_t type, compute; /* cudaDataType, cublasComputeType_t */
+	uint64_t calls, flops;
+	double peak_flops; /* in a second; 0: unknown */
+};
+
+struct nt_gemms {
+	struct nt_gemm *gemm;
+	size_t gemms;
+	uint64_t launches, unread, graph_launches, captures;
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -260,6 +273,7 @@ struct nt_window {
 	uint64_t *step_own_ns, *step_duration_ns; /* `step_samples` each */
 	size_t step_samples;
 	struct nt_heap_window heap;
+	struct nt_gemms gemms;
 };
 
 struct nt_metric_value {

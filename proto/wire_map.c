@@ -256,6 +256,24 @@ static const struct nt_wire_field fields_nt_heap_window[] = {
 };
 SHAPE(nt_heap_window, gpu_heap, NULL);
 
+static const struct nt_wire_field fields_nt_gemm[] = {
+	U32(Gemm, nt_gemm, type),
+	U32(Gemm, nt_gemm, compute),
+	U64(Gemm, nt_gemm, calls),
+	U64(Gemm, nt_gemm, flops),
+	F64(Gemm, nt_gemm, peak_flops),
+};
+SHAPE(nt_gemm, gemm, NULL);
+
+static const struct nt_wire_field fields_nt_gemms[] = {
+	MANY(Gemms, nt_gemms, gemm, gemms, NT_WIRE_MAX_GEMMS, Gemm, nt_gemm),
+	U64(Gemms, nt_gemms, launches),
+	U64(Gemms, nt_gemms, unread),
+	U64(Gemms, nt_gemms, graph_launches),
+	U64(Gemms, nt_gemms, captures),
+};
+SHAPE(nt_gemms, gemms, NULL);
+
 static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, rank, Rank, nt_rank_id),
 	U64(Window, nt_window, start_boot_ns),
@@ -303,6 +321,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	BOOL(Window, nt_window, ended_by_parent),
 	U64(Window, nt_window, ended_early_ns),
 	ONE(Window, nt_window, heap, GpuHeap, nt_heap_window),
+	ONE(Window, nt_window, gemms, Gemms, nt_gemms),
 };
 SHAPE(nt_window, window, NULL);
 

@@ -38,6 +38,7 @@ static const struct golden goldens[] = {
 	{"window_columns-11", &golden_window_11, true},
 	{"window_columns-12", &golden_window_12},
 	{"window_heap", &golden_window_heap},
+	{"window_gemms", &golden_window_gemms},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2},
 	{"detail", &golden_detail, true},

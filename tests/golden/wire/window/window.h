@@ -315,7 +315,7 @@ static struct nt_message golden_window = {
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
 	golden_window_11, golden_window_12,
-	golden_window_heap;
+	golden_window_heap, golden_window_gemms;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -366,6 +366,8 @@ static inline void golden_fill_window(void)
 		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
 		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
 	};
+
+	static struct nt_gemm gemm[] = {{14, 68, 2213, 2214, 989.4e12}, {1, 70, 2215, 2216, 0}};
 
 	golden_window_2 = golden_window;
 	golden_window_2.window.host.nic_retransmits = 2180;
@@ -424,6 +426,16 @@ static inline void golden_fill_window(void)
 	golden_window_12.window.own_source = NT_OWN_SOURCE_NCCL;
 
 	golden_fill_window_heap();
+
+	golden_window_gemms = golden_window_10;
+	golden_window_gemms.window.gemms = (struct nt_gemms){
+		.gemm = gemm,
+		.gemms = 2,
+		.launches = 2217,
+		.unread = 2218,
+		.graph_launches = 2219,
+		.captures = 2220,
+	};
 }
 
 #endif
