@@ -302,6 +302,13 @@ static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_c
 	return nt_attach_counters(agent->attach, pid, ret_counters);
 }
 
+static bool gemms(void *data, uint32_t pid, struct nt_gemm_totals *ret_totals)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_attach_gemms(agent->attach, pid, ret_totals);
+}
+
 static enum nt_tenant_stated locate(void *data, const struct nt_cgroup *cgroup,
 				    struct nt_placement *placement)
 {
@@ -378,9 +385,11 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		.seed = nt_hash_u64(boot, nt_clock_boot_ns()),
 		.window_min_ns = agent->config->window_min_ns,
 		.query_max = agent->config->query_max,
+		.gpu_peak_flops = agent->config->gpu_peak * 1e12,
 		.source = {.describe = describe,
 			   .sample = sample,
 			   .counters = counters,
+			   .gemms = gemms,
 			   .owner = owner_of,
 			   .awaited = is_awaited,
 			   .locate = locate,

@@ -103,6 +103,14 @@ static const struct nt_opt options[] = {
 	 .arg = "RATE",
 	 .help = "queries of CUDA events a second up to which those of a rank are observed; "
 		 "0 for never"},
+	{.name = "gpu-peak",
+	 .kind = NT_OPT_DOUBLE,
+	 .offset = OPT(gpu_peak),
+	 .def = "0",
+	 .max = 1000000,
+	 .arg = "TFLOPS",
+	 .help = "peak of one GPU for 16-bit types, dense, in 10^12 operations a second: for models "
+		 "that are not known; 0 uses what is known of the model"},
 	{.name = "ring-bytes",
 	 .kind = NT_OPT_SIZE,
 	 .offset = OPT(ring_bytes),

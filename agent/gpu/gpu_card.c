@@ -11,6 +11,7 @@ bool nt_gpu_cards_are_sound(const struct nt_gpu_cards *cards)
 		return false;
 	for (uint32_t i = 0; i < cards->count; i++)
 		if (!memchr(cards->card[i].id, '\0', sizeof(cards->card[i].id)) ||
+		    !memchr(cards->card[i].model, '\0', sizeof(cards->card[i].model)) ||
 		    cards->card[i].pids > NT_GPU_CARD_PIDS)
 			return false;
 	return true;

@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/host/gpu_total.h"
+
 enum {
 	NT_GPU_CARDS = 64, /* of a node, with its MIG instances; further ones are not read */
 	NT_GPU_CARD_ID = 64, /* bytes of a UUID with its NUL */
+	NT_GPU_CARD_MODEL = NT_GPU_MODEL, /* bytes of a model's name with its NUL */
 	NT_GPU_CARD_PIDS = 32, /* processes of a card; further ones are not known */
 	NT_GPU_CARD_WHOLE = 1000000, /* of a share */
 };
@@ -60,6 +63,7 @@ enum {
 
 struct nt_gpu_card {
 	char id[NT_GPU_CARD_ID]; /* "GPU-…", "MIG-…" */
+	char model[NT_GPU_CARD_MODEL]; /* "NVIDIA H100 80GB HBM3"; "": not known */
 	uint32_t known; /* a bit per value; the others were not to be had */
 	uint32_t pid[NT_GPU_CARD_PIDS]; /* that compute on it, in the worker's namespace */
 	uint32_t pids, pids_over_cap;

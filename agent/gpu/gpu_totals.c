@@ -223,6 +223,7 @@ static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, const char 
 	*ret_total = (struct nt_gpu_total){0};
 	for (uint32_t i = 0; i < totals->count; i++) {
 		const struct nt_gpu_total *total = &totals->card[i].total;
+		const char *model = totals->card[i].last.model;
 
 		if (!is_of(totals, i, pid, gpu, by))
 			continue;
@@ -249,6 +250,11 @@ static bool add_up(const struct nt_gpu_totals *totals, uint32_t pid, const char 
 			total->celsius > ret_total->celsius ? total->celsius : ret_total->celsius;
 		ret_total->memory_used += total->memory_used;
 		ret_total->memory_total += total->memory_total;
+		ret_total->cards++;
+		if (!found)
+			memcpy(ret_total->model, model, sizeof(ret_total->model));
+		else if (strcmp(ret_total->model, model) != 0)
+			*ret_total->model = '\0';
 		found = true;
 	}
 	return found;

@@ -27,6 +27,7 @@ struct functions {
 	int (*by_index)(unsigned int index, nt_nvml_device *device);
 	int (*uuid)(nt_nvml_device device, char *uuid, unsigned int len);
 	/* From here on any may be missing: then its values are not known. */
+	int (*name)(nt_nvml_device device, char *name, unsigned int len);
 	int (*clock)(nt_nvml_device device, int type, unsigned int *mhz);
 	int (*most_clock)(nt_nvml_device device, int type, unsigned int *mhz);
 	int (*temperature)(nt_nvml_device device, int sensor, unsigned int *celsius);
@@ -65,6 +66,7 @@ static const struct {
 	{offsetof(struct functions, count), "nvmlDeviceGetCount_v2", true},
 	{offsetof(struct functions, by_index), "nvmlDeviceGetHandleByIndex_v2", true},
 	{offsetof(struct functions, uuid), "nvmlDeviceGetUUID", true},
+	{offsetof(struct functions, name), "nvmlDeviceGetName", false},
 	{offsetof(struct functions, clock), "nvmlDeviceGetClockInfo", false},
 	{offsetof(struct functions, most_clock), "nvmlDeviceGetMaxClockInfo", false},
 	{offsetof(struct functions, temperature), "nvmlDeviceGetTemperature", false},
@@ -98,6 +100,7 @@ struct nt_nvml {
 	nt_nvml_event_set events; /* NULL: there are none */
 	nt_nvml_device device[NT_GPU_CARDS];
 	char id[NT_GPU_CARDS][NT_GPU_CARD_ID];
+	char model[NT_GPU_CARDS][NT_GPU_CARD_MODEL];
 	uint32_t count, over_cap;
 	struct xids {
 		uint64_t count, last;
@@ -169,6 +172,10 @@ static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 		nvml->device[nvml->count] = device;
 		if (nvml->fn.uuid(device, nvml->id[nvml->count], NT_GPU_CARD_ID) != NT_NVML_SUCCESS)
 			(void)snprintf(nvml->id[nvml->count], NT_GPU_CARD_ID, "GPU %u", i);
+		if (nvml->fn.name && nvml->fn.name(device, nvml->model[nvml->count],
+						   NT_GPU_CARD_MODEL) != NT_NVML_SUCCESS)
+			*nvml->model[nvml->count] = '\0';
+		nvml->model[nvml->count][NT_GPU_CARD_MODEL - 1] = '\0';
 		nvml->id[nvml->count++][NT_GPU_CARD_ID - 1] = '\0';
 	}
 	return 0;
@@ -398,6 +405,7 @@ static void read_instance(struct nt_nvml *nvml, uint32_t at, const struct nt_mig
 	card->is_instance = 1;
 	card->pids = card->pids_over_cap = 0;
 	memset(card->id, 0, sizeof(card->id));
+	memset(card->model, 0, sizeof(card->model)); /* it has a part of that model's peak */
 	if (fn->uuid(instance->device, card->id, sizeof(card->id)) != NT_NVML_SUCCESS)
 		(void)snprintf(card->id, sizeof(card->id), "MIG %u of %.32s", instance->id,
 			       nvml->id[at]);
@@ -424,6 +432,7 @@ static void read_card(struct nt_nvml *nvml, uint32_t at, struct nt_gpu_cards *ca
 	uint32_t instances;
 
 	memcpy(card->id, nvml->id[at], sizeof(card->id));
+	memcpy(card->model, nvml->model[at], sizeof(card->model));
 	set_xids(nvml, &nvml->xids[at], card);
 	if (is_lost(&nvml->fn, device)) {
 		cards->lost++;

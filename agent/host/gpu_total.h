@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+enum {
+	NT_GPU_MODEL = 96, /* bytes of the name of a GPU's model with its NUL: as NVML has it */
+};
+
 struct nt_gpu_total {
 	/* The clock was below the possible one: by temperature, a power cap, the hardware. */
 	uint64_t thermal_ns, power_ns, hardware_ns;
@@ -16,6 +20,8 @@ struct nt_gpu_total {
 	/* Now; 0: unknown. The memory is that of the card, by all processes. */
 	uint32_t clock_mhz, most_clock_mhz, celsius;
 	uint64_t memory_used, memory_total; /* bytes */
+	uint32_t cards;
+	char model[NT_GPU_MODEL]; /* "": not known, or the process has several models */
 };
 
 #endif

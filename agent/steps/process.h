@@ -132,6 +132,9 @@ struct nt_process {
 	uint32_t heap_leaks; /* sites that were reported as leaks */
 
 	struct nt_process_counters counters; /* at the last window */
+	struct nt_gemm_totals gemms; /* the same */
+	bool has_gemms; /* a window has ended: they are no longer of the time before */
+	uint64_t graph_launches, captures; /* since the last window */
 	uint64_t events, lost_events; /* so far; those that were lost */
 	uint64_t starts; /* calls so far that only begin communication */
 	uint64_t lost_counted; /* as last read from its counters in the kernel */

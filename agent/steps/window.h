@@ -17,6 +17,7 @@ struct nt_window_context {
 	uint64_t end_ns;
 	const struct nt_host_evidence *host;
 	const struct nt_process_counters *counters; /* since the last window; of the process */
+	const struct nt_gemms *gemms; /* the same; NULL: none */
 	/* Lost events of the node and intervals of the process; taken: received, where lost. */
 	uint64_t lost, taken;
 	uint64_t unobserved_ns; /* part of the window in which the process's calls were not seen */
@@ -32,7 +33,7 @@ struct nt_window_context {
 
 struct nt_window_message; /* a struct nt_window and what it points to */
 
-/* Borrows the texts of rank and context: they must outlive the message. -ENOMEM. */
+/* Borrows the texts and multiplications of rank and context: they must outlive the message. -ENOMEM. */
 NT_MUST_CHECK int nt_window_build(const struct nt_rank *rank,
 				  const struct nt_window_context *context,
 				  struct nt_window_message **ret_message);

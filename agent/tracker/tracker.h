@@ -49,6 +49,8 @@ struct nt_tracker_source {
 	int (*sample)(void *data, uint32_t pid, uint32_t tid, const char *gpu,
 		      struct nt_host **host, struct nt_host_sample *ret_sample);
 	bool (*counters)(void *data, uint32_t pid, struct nt_process_counters *ret_counters);
+	/* False: it has made no matrix multiplications. NULL: none has. */
+	bool (*gemms)(void *data, uint32_t pid, struct nt_gemm_totals *ret_totals);
 	/* The owner of the process. NULL: each is its own. */
 	int (*owner)(void *data, uint32_t pid, struct nt_owner *ret_owner);
 	/* True if discovery has yet to classify the process. NULL: never. */
@@ -87,6 +89,7 @@ struct nt_tracker_options {
 	uint64_t window_min_ns;
 	uint32_t query_max; /* queries of CUDA events of a process and second that are observed */
 	uint64_t outside_ns; /* overhead of a probed call outside its own time; for sampled ranks */
+	double gpu_peak_flops; /* of one GPU for 16-bit types; 0: by its model */
 	struct nt_tracker_source source;
 	struct nt_tracker_sink sink;
 };
@@ -121,6 +124,8 @@ struct nt_tracker_stats {
 	uint64_t heap_failures, heap_out_of_memory;
 	uint64_t heap_blocks_over_cap, heap_sites_over_cap, heap_malformed, heap_unmatched;
 	struct nt_graph_stats graphs;
+	/* Matrix multiplications; those that could not be read, or of types beyond the cap. */
+	uint64_t gemms, gemms_unread, gemms_over_cap;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */

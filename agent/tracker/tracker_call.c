@@ -247,6 +247,7 @@ static void on_graph_launch(struct nt_tracker *tracker, struct nt_process *proce
 
 	if (probe->library == NT_LIBRARY_CUDA && process->runtime)
 		return;
+	process->graph_launches++;
 	if (nt_tracker_graph_launch(tracker, process, thread, probe, call))
 		return;
 	rank = rank_of_thread(process, thread);
@@ -409,6 +410,9 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		on_graph_launch(tracker, process, probe, call);
 		break;
 	case NT_ROLE_CAPTURE_BEGIN:
+		process->captures++;
+		nt_tracker_graph(tracker, process, probe, call);
+		break;
 	case NT_ROLE_CAPTURE_END:
 	case NT_ROLE_GRAPH_COPY:
 	case NT_ROLE_GRAPH_ADD:

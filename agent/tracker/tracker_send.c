@@ -6,6 +6,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "agent/steps/gemm_window.h"
+#include "agent/steps/window.h"
 #include "common/system/clock.h"
 
 #define FIRST_WINDOW_NS   (300 * NT_MILLISECOND) /* the first communicator is often not the world */
@@ -148,6 +150,38 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 	return since;
 }
 
+/* The same of matrix multiplications. NULL: none. */
+static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_rank *rank,
+					 const struct nt_process_counters *counters,
+					 struct nt_gemm_window *window)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	const bool by_runtime =
+		counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
+	const struct nt_host_sample *host = &rank->host_before;
+	struct nt_process *process = rank->process;
+	struct nt_gemm_totals now = {0};
+	bool is_first;
+
+	if (rank != process->rank[0] || !source->gemms)
+		return NULL;
+	is_first = !process->has_gemms;
+	process->has_gemms = true;
+	if (!source->gemms(source->data, process->pid, &now))
+		return NULL;
+	nt_gemm_window_fill(&process->gemms, &now, by_runtime, tracker->options.gpu_peak_flops,
+			    host->has_gpu ? &host->gpu : NULL, window);
+	window->gemms.graph_launches = process->graph_launches;
+	window->gemms.captures = process->captures;
+	process->gemms = now;
+	process->graph_launches = process->captures = 0;
+	for (size_t i = 0; i < window->gemms.gemms; i++)
+		tracker->stats.gemms += window->gemm[i].calls;
+	tracker->stats.gemms_unread += window->unread;
+	tracker->stats.gemms_over_cap += window->over_cap;
+	return is_first ? NULL : &window->gemms;
+}
+
 /*
  * Sets the losses of the window's input, and then also the received counts. With several ranks in a
  * process, lost events count for each. Intervals, like counters, are the process's.
@@ -276,11 +310,13 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	nt_auto(nt_window_message) struct nt_window_message *message = NULL;
 	struct nt_host_evidence host = take_host(tracker, rank);
 	struct nt_process_counters counters = take_counters(tracker, rank);
+	struct nt_gemm_window gemms;
 	struct nt_window_context context = {
 		.node = tracker->options.node,
 		.end_ns = end_ns,
 		.host = &host,
 		.counters = &counters,
+		.gemms = take_gemms(tracker, rank, &counters, &gemms),
 		.ended = ended,
 		.shed = rank->shed,
 		.outside_ns = tracker->options.outside_ns,

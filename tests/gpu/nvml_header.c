@@ -92,6 +92,7 @@ HAS(nvmlShutdown, void);
 HAS(nvmlDeviceGetCount_v2, unsigned int *);
 HAS(nvmlDeviceGetHandleByIndex_v2, unsigned int, nt_nvml_device *);
 HAS(nvmlDeviceGetUUID, nt_nvml_device, char *, unsigned int);
+HAS(nvmlDeviceGetName, nt_nvml_device, char *, unsigned int);
 HAS(nvmlDeviceGetClockInfo, nt_nvml_device, nvmlClockType_t, unsigned int *);
 HAS(nvmlDeviceGetMaxClockInfo, nt_nvml_device, nvmlClockType_t, unsigned int *);
 HAS(nvmlDeviceGetTemperature, nt_nvml_device, nvmlTemperatureSensors_t, unsigned int *);

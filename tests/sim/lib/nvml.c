@@ -18,6 +18,7 @@
  *   NUMBER gpm-METRIC VALUE  a metric of GPM by its number in nvml.h: thousandths of a percent, or of
  *                          a MiB a second
  *   NUMBER gpm-nan-METRIC 0  that metric is not a number
+ *   NUMBER model NAME      its model, with "_" in place of blanks
  */
 #include "tests/sim/lib/nvml.h"
 
@@ -181,6 +182,33 @@ int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len
 		(void)snprintf(uuid, len, "MIG-%08x-0000-0000-0000-%012x", device->number,
 			       (unsigned int)device->instance);
 	return SUCCESS;
+}
+
+int nvmlDeviceGetName(struct nvmlDevice_st *device, char *name, unsigned int len)
+{
+	const char *path = getenv("SIM_NVML");
+	FILE *file = path ? fopen(path, "re") : NULL;
+	char text[LINE], first[WORD];
+	int r = NOT_SUPPORTED;
+
+	(void)snprintf(first, sizeof(first), "%u", device->number);
+	while (file && r != SUCCESS && fgets(text, sizeof(text), file)) {
+		char *line = text, *words[] = {cut(&line), cut(&line), cut(&line)};
+
+		if (!words[2] || strcmp(words[0], first) != 0 || strcmp(words[1], "model") != 0)
+			continue;
+		if (strlen(words[2]) >= len) {
+			r = INSUFFICIENT_SIZE;
+			break;
+		}
+		for (char *at = words[2]; *at; at++)
+			*at = (char)(*at == '_' ? ' ' : *at);
+		(void)snprintf(name, len, "%s", words[2]);
+		r = SUCCESS;
+	}
+	if (file)
+		(void)fclose(file);
+	return r;
 }
 
 int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz)

@@ -56,6 +56,7 @@ const char *nvmlErrorString(int result);
 int nvmlDeviceGetCount_v2(unsigned int *count);
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, struct nvmlDevice_st **device);
 int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len);
+int nvmlDeviceGetName(struct nvmlDevice_st *device, char *name, unsigned int len);
 int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
 int nvmlDeviceGetMaxClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz);
 int nvmlDeviceGetTemperature(struct nvmlDevice_st *device, int sensor, unsigned int *celsius);

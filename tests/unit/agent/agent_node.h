@@ -36,6 +36,7 @@ struct node_window {
 	struct nt_signature recent[NODE_COMMS][NT_WIRE_MAX_RECENT];
 	struct nt_sample sample[NODE_SAMPLES];
 	struct nt_transfer transfer[NODE_TRANSFERS];
+	struct nt_gemm gemm[NT_WIRE_MAX_GEMMS];
 	uint64_t watermark_ns;
 	char state[4];
 	struct nt_heap_device heap_device[NT_GPU_HEAP_DEVICES + 1];
@@ -57,6 +58,8 @@ struct node {
 	} process[NODE_PROCESSES];
 	size_t processes;
 	struct nt_process_counters counters;
+	struct nt_gemm_totals gemms;
+	bool has_gemms;
 	struct nt_host_sample host;
 	bool has_host;
 	char gpu[64]; /* of the process that was sampled last */
@@ -116,6 +119,16 @@ static inline bool node_counters(void *data, uint32_t pid, struct nt_process_cou
 	(void)pid;
 	*ret_counters = node->counters;
 	return true;
+}
+
+static inline bool node_gemms(void *data, uint32_t pid, struct nt_gemm_totals *ret_totals)
+{
+	const struct node *node = data;
+
+	(void)pid;
+	if (node->has_gemms)
+		*ret_totals = node->gemms;
+	return node->has_gemms;
 }
 
 static inline int node_owner(void *data, uint32_t pid, struct nt_owner *ret_owner)
@@ -195,6 +208,8 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 	(void)snprintf(copy->state, sizeof(copy->state), "%s", window->host.state);
 	copy->window = *window;
 	copy->watermark_ns = watermark_ns;
+	node_copy(copy->gemm, window->gemms.gemm, window->gemms.gemms * sizeof(copy->gemm[0]));
+	copy->window.gemms.gemm = copy->gemm;
 	if (copy->window.comms > NODE_COMMS)
 		copy->window.comms = NODE_COMMS;
 	for (size_t i = 0; i < copy->window.comms; i++) {
@@ -270,6 +285,7 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 			   .describe = node_describe,
 			   .sample = node_sample,
 			   .counters = node_counters,
+			   .gemms = node_gemms,
 			   .owner = node_owner,
 			   .awaited = node_awaits,
 			   .locate = node_locate,

@@ -314,6 +314,25 @@ static void of_several_cards_the_worst_counts(void **state)
 	assert_int_equal(total_of(reading, PID).celsius, 91);
 }
 
+static void cards_of_several_models_have_none(void **state)
+{
+	struct reading *reading = *state;
+
+	for (uint32_t i = 0; i < 2; i++)
+		(void)snprintf(reading->cards.card[i].model, NT_GPU_CARD_MODEL, "NVIDIA H100 PCIe");
+	read_after(reading, 0);
+	assert_int_equal(total_of(reading, PID).cards, 1);
+	assert_string_equal(total_of(reading, PID).model, "NVIDIA H100 PCIe");
+	reading->cards.card[1].pid[0] = PID;
+	reading->cards.card[1].pids = 1;
+	read_after(reading, NT_SECOND);
+	assert_int_equal(total_of(reading, PID).cards, 2);
+	assert_string_equal(total_of(reading, PID).model, "NVIDIA H100 PCIe");
+	(void)snprintf(reading->cards.card[1].model, NT_GPU_CARD_MODEL, "NVIDIA H100 NVL");
+	read_after(reading, NT_SECOND);
+	assert_string_equal(total_of(reading, PID).model, "");
+}
+
 /* Cards are known by their names: another order, or another card in the place, changes nothing. */
 static void cards_keep_their_totals(void **state)
 {
@@ -387,6 +406,7 @@ int main(void)
 		TOTALS_TEST(a_uuid_counts_where_processes_are_not_known),
 		TOTALS_TEST(of_several_cards_the_worst_counts),
 		TOTALS_TEST(processes_share_a_card_that_both_compute_on),
+		TOTALS_TEST(cards_of_several_models_have_none),
 		TOTALS_TEST(cards_keep_their_totals),
 		TOTALS_TEST(more_cards_than_places_replace_those_that_are_gone),
 	};

@@ -81,13 +81,15 @@ static void what_a_card_has_is_read(void **state)
 	     "0 power 690000\n0 power-limit 700000\n0 reasons 96\n0 memory-total 1000\n"
 	     "0 memory-used 300\n0 power-capped 5000000000\n0 thermal 7000000000\n"
 	     "0 corrected 4\n0 uncorrected 1\n0 remapped 2\n0 replays 9\n0 link-errors 3\n"
-	     "1 clock 1980\n");
+	     "1 clock 1980\n1 model NVIDIA_H100_80GB_HBM3\n");
 	nvml = open_library();
 	nt_nvml_read(nvml, &cards);
 	assert_true(nt_gpu_cards_are_sound(&cards));
 	assert_int_equal(cards.count, 2);
 	assert_int_equal(cards.lost, 0);
 	assert_string_equal(cards.card[1].id, "GPU-00000001-0000-0000-0000-000000000000");
+	assert_string_equal(cards.card[0].model, "");
+	assert_string_equal(cards.card[1].model, "NVIDIA H100 80GB HBM3");
 	assert_value(&cards.card[0], NT_GPU_CARD_CLOCK, 1410);
 	assert_value(&cards.card[0], NT_GPU_CARD_CLOCK_MOST, 1980);
 	assert_value(&cards.card[0], NT_GPU_CARD_MEMORY_CLOCK, 2619);
@@ -385,6 +387,10 @@ static void values_that_cannot_be_are_not_sound(void **state)
 	cards.count = NT_GPU_CARDS + 1;
 	assert_false(nt_gpu_cards_are_sound(&cards));
 	cards.count = 3;
+	memset(cards.card[1].model, 'x', sizeof(cards.card[1].model));
+	assert_false(nt_gpu_cards_are_sound(&cards));
+	*cards.card[1].model = '\0';
+	assert_true(nt_gpu_cards_are_sound(&cards));
 	cards.card[2].pids = NT_GPU_CARD_PIDS + 1;
 	assert_false(nt_gpu_cards_are_sound(&cards));
 }

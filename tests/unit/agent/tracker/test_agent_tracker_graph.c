@@ -350,6 +350,66 @@ static void after_a_loss_no_stream_is_taken_to_capture(void **state)
 	node_stop(&node);
 }
 
+/* Half a second with so many calls, in steps of their own. */
+static const struct nt_gemms *gemms_of_next_window(struct node *node, uint64_t calls)
+{
+	node->gemms.sum[0].key = NT_GEMM_KEY(14, 68);
+	node->gemms.sum[0].calls += calls;
+	node->gemms.sum[0].flops += 10 * calls;
+	nt_tracker_tick(node->tracker, node->now_ns += 2 * SECOND);
+	return &node_last(node)->window.gemms;
+}
+
+static void what_is_multiplied_is_told_as_differences_with_the_graphs_beside_it(void **state)
+{
+	const struct nt_gemms *gemms;
+	struct node node;
+
+	(void)state;
+	start(&node);
+	reduce(&node, COMM, STREAM);
+	assert_int_equal(gemms_of_next_window(&node, 0)->gemms, 0); /* it makes none so far */
+	node.has_gemms = true;
+	gemms = gemms_of_next_window(&node, 5);
+	assert_int_equal(gemms->gemms, 1);
+	assert_int_equal(gemms->gemm[0].calls, 5);
+	assert_int_equal(gemms->gemm[0].flops, 50);
+	assert_int_equal(gemms->captures, 0);
+	capture_begin(&node);
+	capture_end(&node);
+	launch(&node);
+	launch(&node);
+	gemms = gemms_of_next_window(&node, 7);
+	assert_int_equal(gemms->gemm[0].calls, 7);
+	assert_int_equal(gemms->captures, 1);
+	assert_int_equal(gemms->graph_launches, 2);
+	node.gemms.unread = 3;
+	node.gemms.over_cap = 1;
+	gemms = gemms_of_next_window(&node, 0);
+	assert_int_equal(gemms->gemms, 0);
+	assert_int_equal(gemms->captures, 0);
+	assert_int_equal(gemms->graph_launches, 0);
+	assert_int_equal(gemms->unread, 4);
+	assert_int_equal(stats_of(&node).gemms, 12);
+	assert_int_equal(stats_of(&node).gemms_unread, 3);
+	assert_int_equal(stats_of(&node).gemms_over_cap, 1);
+	node_stop(&node);
+}
+
+/* A process may have multiplied for an hour before it became a rank. */
+static void what_was_multiplied_before_the_first_window_is_in_none(void **state)
+{
+	struct node node;
+
+	(void)state;
+	start(&node);
+	node.has_gemms = true;
+	reduce(&node, COMM, STREAM);
+	assert_int_equal(gemms_of_next_window(&node, 1000000)->gemms, 0);
+	assert_int_equal(gemms_of_next_window(&node, 3)->gemm[0].calls, 3);
+	node_stop(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +425,9 @@ int main(void)
 		cmocka_unit_test(the_driver_alone_tells_the_same_and_beside_the_runtime_nothing),
 		cmocka_unit_test(a_communicator_that_is_gone_has_no_calls),
 		cmocka_unit_test(after_a_loss_no_stream_is_taken_to_capture),
+		cmocka_unit_test(
+			what_is_multiplied_is_told_as_differences_with_the_graphs_beside_it),
+		cmocka_unit_test(what_was_multiplied_before_the_first_window_is_in_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the totals of matrix multiplications grew by in a window. */
+#include "agent/steps/gemm_window.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	F64 = 1,
+	BF16 = 14,
+	COMPUTE_32F = 68,
+	COMPUTE_64F = 70,
+};
+
+static const struct nt_gpu_total h100 = {.cards = 1, .model = "NVIDIA H100 80GB HBM3"};
+
+static struct nt_gemm_totals totals(uint64_t calls, uint64_t flops)
+{
+	return (struct nt_gemm_totals){
+		.sum = {{.key = NT_GEMM_KEY(BF16, COMPUTE_32F), .calls = calls, .flops = flops},
+			{.key = NT_GEMM_KEY(F64, COMPUTE_64F), .calls = 7, .flops = 70}},
+		.unread = 3,
+		.over_cap = 2,
+		.launches = calls,
+		.driver_launches = 2 * calls,
+	};
+}
+
+static void a_window_has_what_the_totals_grew_by(void **state)
+{
+	const struct nt_gemm_totals before = totals(10, 1000);
+	struct nt_gemm_totals now = totals(25, 4000);
+	struct nt_gemm_window window;
+
+	(void)state;
+	now.unread += 5;
+	now.over_cap += 1;
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_int_equal(window.gemms.gemms, 1); /* the other has no calls since */
+	assert_ptr_equal(window.gemms.gemm, window.gemm);
+	assert_int_equal(window.gemm[0].type, BF16);
+	assert_int_equal(window.gemm[0].compute, COMPUTE_32F);
+	assert_int_equal(window.gemm[0].calls, 15);
+	assert_int_equal(window.gemm[0].flops, 3000);
+	assert_true(window.gemm[0].peak_flops == 989.4e12);
+	assert_int_equal(window.gemms.unread, 6);
+	assert_int_equal(window.unread, 5);
+	assert_int_equal(window.over_cap, 1);
+	assert_int_equal(window.gemms.launches, 30);
+	nt_gemm_window_fill(&before, &now, true, 0, &h100, &window);
+	assert_int_equal(window.gemms.launches, 15);
+}
+
+/* Another program in the same process: its totals are its own, and their places as well. */
+static void totals_that_began_anew_are_no_differences(void **state)
+{
+	const struct nt_gemm_totals before = totals(10, 1000);
+	struct nt_gemm_totals now = totals(4, 400);
+	struct nt_gemm_window window;
+
+	(void)state;
+	now.sum[1] = (struct nt_gemm_sum){
+		.key = NT_GEMM_KEY(BF16, COMPUTE_64F), .calls = 2, .flops = 20};
+	nt_gemm_window_fill(&before, &now, true, 0, NULL, &window);
+	assert_int_equal(window.gemms.gemms, 2);
+	assert_int_equal(window.gemm[0].calls, 4);
+	assert_int_equal(window.gemm[0].flops, 400);
+	assert_int_equal(window.gemm[1].calls, 2);
+	assert_int_equal(window.gemm[1].flops, 20);
+}
+
+static void the_peak_is_that_of_all_cards_of_the_process(void **state)
+{
+	const struct nt_gemm_totals before = {0}, now = totals(1, 1);
+	struct nt_gpu_total gpu = h100;
+	struct nt_gemm_window window;
+
+	(void)state;
+	gpu.cards = 2;
+	nt_gemm_window_fill(&before, &now, true, 0, &gpu, &window);
+	assert_true(window.gemm[0].peak_flops == 2 * 989.4e12);
+	*gpu.model = '\0';
+	nt_gemm_window_fill(&before, &now, true, 0, &gpu, &window);
+	assert_true(window.gemm[0].peak_flops == 0);
+	nt_gemm_window_fill(&before, &now, true, 1e14, &gpu, &window);
+	assert_true(window.gemm[0].peak_flops == 2e14);
+	/* Where nothing is known of the cards, it is one. */
+	nt_gemm_window_fill(&before, &now, true, 1e14, NULL, &window);
+	assert_true(window.gemm[0].peak_flops == 1e14);
+	nt_gemm_window_fill(&before, &now, true, 0, NULL, &window);
+	assert_true(window.gemm[0].peak_flops == 0);
+}
+
+static void a_full_table_fits(void **state)
+{
+	struct nt_gemm_totals before = {0}, now = {0};
+	struct nt_gemm_window window;
+
+	(void)state;
+	for (uint32_t i = 0; i < NT_GEMM_SUMS; i++)
+		now.sum[i] = (struct nt_gemm_sum){
+			.key = NT_GEMM_KEY(i, COMPUTE_32F), .calls = i + 1, .flops = UINT64_MAX};
+	nt_gemm_window_fill(&before, &now, true, 0, NULL, &window);
+	assert_int_equal(window.gemms.gemms, NT_WIRE_MAX_GEMMS);
+	assert_int_equal(window.gemm[NT_GEMM_SUMS - 1].calls, NT_GEMM_SUMS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_has_what_the_totals_grew_by),
+		cmocka_unit_test(totals_that_began_anew_are_no_differences),
+		cmocka_unit_test(the_peak_is_that_of_all_cards_of_the_process),
+		cmocka_unit_test(a_full_table_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
