@@ -87,6 +87,21 @@ static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
 	return 0;
 }
 
+static int copy_gemms(struct nt_snapshot_job *out, const struct nt_rank_session *session,
+		      struct nt_snapshot_rank *rank)
+{
+	struct nt_gemm_rate *gemms;
+
+	if (!session->gemm_rate)
+		return 0;
+	gemms = nt_snapshot_job_alloc(out, 1, sizeof(*gemms));
+	if (!gemms)
+		return -ENOMEM;
+	*gemms = *session->gemm_rate;
+	rank->gemms = gemms;
+	return 0;
+}
+
 static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		     const struct nt_rank_session *session, struct nt_snapshot_rank *rank)
 {
@@ -135,6 +150,9 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		rank->heap = heap;
 	}
 	r = copy_work(out, job, session, rank);
+	if (r < 0)
+		return r;
+	r = copy_gemms(out, session, rank);
 	if (r < 0)
 		return r;
 	return copy_ops(out, session, rank);

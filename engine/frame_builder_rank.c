@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Builds a rank's entry of the frame from its windows of the cell. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "common/base/hash.h"
 #include "engine/frame_builder_impl.h"
@@ -351,6 +352,32 @@ static void see_sampling(struct nt_rank_session *session, size_t windows,
 	rank->sampled = session->sampled_permille < 1000;
 }
 
+/* From the first multiplication on. The totals of a process that has ended cannot be read. */
+static int see_gemms(struct nt_rank_session *session, size_t windows)
+{
+	bool any = session->gemm_rate != NULL;
+
+	for (size_t i = 0; i < windows; i++)
+		if (session->waiting[i].message->window.ended)
+			return 0;
+	for (size_t i = 0; i < windows && !any; i++) {
+		const struct nt_gemms *gemms = &session->waiting[i].message->window.gemms;
+
+		any = gemms->gemms || gemms->unread;
+	}
+	if (!any || !windows)
+		return 0;
+	if (!session->gemm_rate)
+		session->gemm_rate = malloc(sizeof(*session->gemm_rate));
+	if (!session->gemm_rate)
+		return -ENOMEM;
+	*session->gemm_rate = (struct nt_gemm_rate){0};
+	for (size_t i = 0; i < windows; i++)
+		nt_gemm_rate_add(session->gemm_rate, &session->waiting[i].message->window);
+	nt_gemm_rate_finish(session->gemm_rate);
+	return 0;
+}
+
 enum {
 	/* Shed calls that change own or host work. */
 	SHED_OF_WORK = NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_SYNCS | NT_WIRE_SHED_ORDER |
@@ -413,6 +440,9 @@ int nt_frame_builder_fill(struct nt_frame_builder *frame_builder, struct nt_rank
 	rank->uses_gpu = session->uses_gpu;
 	show_inside(session, rank);
 	see_sampling(session, windows, rank);
+	r = see_gemms(session, windows);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < windows; i++) {
 		const struct nt_waiting *waiting = &session->waiting[i];
 		const struct nt_window *window = &waiting->message->window;

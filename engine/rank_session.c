@@ -115,6 +115,7 @@ void nt_rank_session_free(struct nt_rank_session *session)
 	free(session->job_name);
 	free(session->shared_comm);
 	free(session->alignment);
+	free(session->gemm_rate);
 	free(session);
 }
 

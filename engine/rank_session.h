@@ -12,6 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
+#include "engine/rates/gemm_rate.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"
 
@@ -118,6 +119,8 @@ struct nt_rank_session {
 	uint32_t frame_steps; /* the next four: sums of the last frame with steps */
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns;
 	uint64_t gpu_lag_ns; /* of that frame too; not saved */
+	/* Of the last frame with windows; owned. NULL: none was seen. Not saved. */
+	struct nt_gemm_rate *gemm_rate;
 };
 
 enum nt_rank_session_name {

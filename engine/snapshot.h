@@ -115,6 +115,7 @@ struct nt_snapshot_rank {
 	bool uses_gpu;
 	struct nt_snapshot_gpu gpu_state;
 	const struct nt_rank_heap *heap; /* NULL: it has allocated no device memory */
+	const struct nt_gemm_rate *gemms; /* in the last frame; NULL: none seen so far */
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */

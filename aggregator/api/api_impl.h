@@ -58,10 +58,13 @@ NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *obje
 
 /* ---- api_gpu.c ------------------------------------------------------------------------------- */
 
+struct nt_gemm_rate;
 struct nt_snapshot_gpu;
 
 /* An object, or null if nothing is known; the caller owns it. NULL: out of memory. */
 json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu);
+/* The same of matrix multiplications; NULL: none were seen. */
+json_t *nt_api_gemms(const struct nt_gemm_rate *rate);
 
 /* ---- api_heap.c ------------------------------------------------------------------------------ */
 

@@ -69,8 +69,8 @@ static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapsh
 /* The calls that an agent's governor has shed. */
 static json_t *shed_json(uint32_t shed)
 {
-	static const char *const names[] = {"launches", "copies",    "allocations",  "syncs",
-					    "order",    "functions", "communication"};
+	static const char *const names[] = {"launches", "copies",    "allocations",   "syncs",
+					    "order",    "functions", "communication", "gemms"};
 	nt_autojson json_t *array = json_array();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -302,6 +302,7 @@ static int set_identity(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "uses_gpu", json_boolean(rank->uses_gpu));
 	failed |= set(object, "gpu_state", nt_api_gpu_state(&rank->gpu_state));
 	failed |= set(object, "device_memory", nt_api_heap(rank->heap));
+	failed |= set(object, "gemms", nt_api_gemms(rank->gemms));
 	return failed;
 }
 

@@ -59,6 +59,7 @@ static const struct nt_column rank_columns[] = {
 	{"SAMPLED", true, false, true},
 	{"GPU", false, true, true, true},
 	{"MEMORY", true, false, true, true},
+	{"FLOP/S MFU COVER", true, true, true, true},
 	{"INSIDE", false, true, true},
 };
 
@@ -154,6 +155,29 @@ static int add_gpu(struct nt_table *table, const json_t *rank)
 			    text.len ? (const char *)text.data : "-");
 }
 
+/* "42%", or "-" if the member is null. Returns text. */
+static const char *percent(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
+{
+	const double share = nt_json_get_number(object, name, -1);
+
+	(void)snprintf(text, NT_LIVE_TEXT, share < 0 ? "-" : "%.0f%%", 100 * share);
+	return text;
+}
+
+/* "412T 42% 83%": operations a second, of the peak, and the share of the work that this covers. */
+static int add_gemms(struct nt_table *table, const json_t *rank)
+{
+	const json_t *gemms = json_object_get(rank, "gemms");
+	const double flops = nt_json_get_number(gemms, "flops_per_second", -1);
+	char mfu[NT_LIVE_TEXT], coverage[NT_LIVE_TEXT];
+
+	if (flops < 0)
+		return nt_table_add(table, NT_STYLE_DIM, "-");
+	return nt_table_add(table, NT_STYLE_PLAIN, "%.*f%s %s %s", flops < 1e12,
+			    flops < 1e12 ? flops / 1e9 : flops / 1e12, flops < 1e12 ? "G" : "T",
+			    percent(gemms, "mfu", mfu), percent(gemms, "coverage", coverage));
+}
+
 static int add_rank(struct nt_table *table, const json_t *rank)
 {
 	static const char *const durations[] = {
@@ -184,6 +208,8 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 		r = add_gpu(table, rank);
 	if (r == 0)
 		r = nt_rank_memory_add(table, rank);
+	if (r == 0)
+		r = add_gemms(table, rank);
 	if (r == 0)
 		r = nt_table_add(
 			table, NT_STYLE_DIM, "%s",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/system/clock.h"
+#include "engine/rates/gemm_rate.h"
 #include "engine/shortage.h"
 #include "engine/snapshot.h"
 
@@ -141,6 +142,23 @@ static inline const struct nt_rank_heap *nt_test_heap(struct nt_snapshot_job *jo
 	return heap;
 }
 
+/* Of rank 0 all is known; of rank 1 its GPU and its launches are not, of rank 2 nothing. */
+static const struct nt_gemm_rate nt_test_gemms[] = {
+	{.flops = 412e12,
+	 .mfu = 0.416,
+	 .coverage = 0.83,
+	 .coverage_of = NT_GEMM_COVERAGE_LAUNCHES,
+	 .row = {{14, 68, 1000, 411e12, 989.4e12}, {1, 70, 3, 1e12, 67e12}},
+	 .rows = 2},
+	{.flops = 1e12,
+	 .mfu = -1,
+	 .unread = 7,
+	 .graph_launches = 2,
+	 .row = {{27, 76, 1, 1e12, 0}},
+	 .rows = 1},
+	{.flops = -1, .mfu = -1, .row = {{14, 68, 1, 0, 0}}, .rows = 1},
+};
+
 static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 {
 	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(job, count, sizeof(*rank));
@@ -174,6 +192,7 @@ static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 			.container = "",
 			.gpu = "",
 			.process = "python3",
+			.gemms = i < 3 ? &nt_test_gemms[i] : NULL,
 			.tier = NT_TIER_T2,
 			.own_source = NT_OWN_SOURCE_NCCL,
 			.steps = 3,

@@ -66,6 +66,7 @@ static void feed(uint64_t from_ms, uint64_t to_ms)
 				.step_ms = 52,
 				.comm = 0xabc,
 				.last = 10 * (n + 1),
+				.gemms = rank == 0 ? WINDOW_MS : 0,
 			};
 
 			assert_int_equal(
@@ -282,6 +283,37 @@ static void the_device_memory_of_a_rank_is_in_the_snapshot(void **state)
 	nt_snapshot_release(snapshot);
 }
 
+/* What its last frame holds. The totals of a process that has ended cannot be read. */
+static void the_rate_of_multiplications_is_that_of_the_last_frame(void **state)
+{
+	struct nt_snapshot *snapshot;
+	const struct nt_gemm_rate *gemms;
+	struct feed_window last = {.size = RANKS,
+				   .from_ms = 40040,
+				   .to_ms = 40300,
+				   .comm = 0xabc,
+				   .last = 770,
+				   .ended = true};
+
+	(void)state;
+	feed(0, 40040);
+	snapshot = draw();
+	gemms = snapshot->job[0]->rank[0].gemms;
+	assert_non_null(gemms);
+	assert_null(snapshot->job[0]->rank[1].gemms);
+	assert_true(gemms->flops > 0.999e12 && gemms->flops < 1.001e12);
+	assert_true(gemms->mfu > 0.00999 && gemms->mfu < 0.01001);
+	assert_int_equal(gemms->row[0].type, 14);
+	nt_snapshot_release(snapshot);
+	assert_int_equal(nt_engine_push(engine, feed_window(&agent, &last), false), 0);
+	wait(20);
+	snapshot = draw();
+	assert_true(snapshot->job[0]->rank[0].ended);
+	gemms = snapshot->job[0]->rank[0].gemms;
+	assert_true(gemms->flops > 0.999e12);
+	nt_snapshot_release(snapshot);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -292,6 +324,7 @@ int main(void)
 		TEST(what_is_let_go_with_the_engine_is_not_resolved),
 		TEST(nodes_that_leave_something_out_are_shown_with_ranks_and_without),
 		TEST(the_device_memory_of_a_rank_is_in_the_snapshot),
+		TEST(the_rate_of_multiplications_is_that_of_the_last_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ struct feed_window {
 	uint64_t unobserved_ms;
 	uint32_t shed, calls; /* calls: 0: as many as steps */
 	bool whereabouts_unknown;
+	uint64_t gemms; /* calls of 10^9 operations each */
 };
 
 static inline uint64_t feed_boot_offset(const struct feed_agent *agent)
@@ -184,6 +185,7 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 	struct nt_message message = feed_envelope(agent, from->to_ms);
 	const double steps = from->steps;
 	struct feed_calls calls;
+	struct nt_gemm gemm;
 
 	feed_calls(from, message.boot_ns, &calls);
 	message.body = NT_BODY_WINDOW;
@@ -229,6 +231,8 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.shed = from->shed,
 		.whereabouts_unknown = from->whereabouts_unknown,
 	};
+	gemm = (struct nt_gemm){14, 68, from->gemms, from->gemms * 1000000000, 1e14};
+	message.window.gemms = (struct nt_gemms){.gemm = &gemm, .gemms = from->gemms > 0};
 	if (from->inside)
 		message.window.inside = (struct nt_inside_wire){
 			.in_call = true,

@@ -301,6 +301,43 @@ static void the_device_memory_of_a_rank_is_shown_with_its_holder(void **state)
 	assert_int_equal(json_integer_value(json_object_get(holder, "site_bytes")), 50LL << 30);
 }
 
+static void what_is_not_known_of_multiplications_is_null(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/ranks");
+	const json_t *items = json_object_get(list, "items");
+	const json_t *gemms[4], *types;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		gemms[i] = json_object_get(json_array_get(items, i), "gemms");
+	types = json_object_get(gemms[0], "types");
+	assert_true(nt_json_get_number(gemms[0], "flops_per_second", 0) == 412e12);
+	assert_true(nt_json_get_number(gemms[0], "mfu", 0) == 0.416);
+	assert_true(nt_json_get_number(gemms[0], "coverage", 0) == 0.83);
+	assert_string_equal(text(gemms[0], "coverage_of"), "launches");
+	assert_int_equal(json_array_size(types), 2);
+	assert_string_equal(text(json_array_get(types, 0), "type"), "bf16");
+	assert_string_equal(text(json_array_get(types, 0), "compute"), "32f");
+	assert_int_equal(nt_json_get_number(json_array_get(types, 0), "calls", 0), 1000);
+	assert_true(nt_json_get_number(json_array_get(types, 1), "peak_flops_per_second", 0) ==
+		    67e12);
+	types = json_object_get(gemms[1], "types");
+	assert_true(json_is_null(json_object_get(gemms[1], "mfu")));
+	assert_true(json_is_null(json_object_get(gemms[1], "coverage")));
+	assert_true(json_is_null(json_object_get(gemms[1], "coverage_of")));
+	assert_int_equal(nt_json_get_number(gemms[1], "unread_calls", 0), 7);
+	assert_int_equal(nt_json_get_number(gemms[1], "graph_launches", 0), 2);
+	/* Numbers without a name are stated as they are. */
+	assert_string_equal(text(json_array_get(types, 0), "type"), "27");
+	assert_string_equal(text(json_array_get(types, 0), "compute"), "76");
+	assert_true(
+		json_is_null(json_object_get(json_array_get(types, 0), "peak_flops_per_second")));
+	types = json_object_get(gemms[2], "types");
+	assert_true(json_is_null(json_object_get(gemms[2], "flops_per_second")));
+	assert_true(json_is_null(json_object_get(json_array_get(types, 0), "flops_per_second")));
+	assert_true(json_is_null(gemms[3]));
+}
+
 static void pages_of_ranks_miss_none(void **state)
 {
 	char target[256] = "/api/v1/jobs/00000000000000a1/ranks?limit=3";
@@ -553,6 +590,7 @@ int main(void)
 		TEST(ranks_tell_their_calls_and_bytes_exactly),
 		TEST(ranks_tell_what_their_gpus_compute_where_it_is_known),
 		TEST(the_device_memory_of_a_rank_is_shown_with_its_holder),
+		TEST(what_is_not_known_of_multiplications_is_null),
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),

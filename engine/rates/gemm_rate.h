@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The rate of a rank's matrix multiplications in the windows of one frame, and how much of the
+ * process's work on its GPU they are. A figure that what was not observed would change is unknown.
+ */
+#ifndef NT_ENGINE_RATES_GEMM_RATE_H
+#define NT_ENGINE_RATES_GEMM_RATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/wire.h"
+
+enum nt_gemm_coverage {
+	NT_GEMM_COVERAGE_UNKNOWN,
+	NT_GEMM_COVERAGE_LAUNCHES, /* `coverage` is a share of the kernel launches that are seen */
+	NT_GEMM_COVERAGE_GPU_TIME, /* of the time in which kernels ran */
+};
+
+struct nt_gemm_rate_row {
+	uint32_t type, compute; /* cudaDataType, cublasComputeType_t */
+	uint64_t calls; /* in the frame */
+	double flops, peak_flops; /* in a second; peak 0: unknown */
+};
+
+struct nt_gemm_rate {
+	double flops; /* in a second; negative: unknown */
+	double mfu; /* share of the peak of its GPUs; negative: unknown */
+	double coverage;
+	enum nt_gemm_coverage coverage_of;
+	uint64_t unread; /* calls whose operations are not known */
+	uint64_t graph_launches; /* whose operations are not known */
+	struct nt_gemm_rate_row row[NT_WIRE_MAX_GEMMS];
+	size_t rows;
+	/* While windows are added. */
+	uint64_t observed_ns, launches, launches_inside, captures, lost;
+	uint32_t shed;
+	bool is_capped; /* there are more types and modes than rows */
+};
+
+/* Adds a window to a rate that was zeroed before the first one. */
+void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window);
+/* After the last window. */
+void nt_gemm_rate_finish(struct nt_gemm_rate *rate);
+
+/* "bf16", "e4m3"; NULL: a number without a name. */
+const char *nt_gemm_type_name(uint32_t type);
+/* "32f", "32f-fast-tf32"; NULL: as above. */
+const char *nt_gemm_compute_name(uint32_t compute);
+
+#endif
