@@ -75,10 +75,10 @@ $(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime/runtime-%.o $(sim_runtime_call
 		-Wl,--version-script,$(SIM)/obj/libcudart-$*.map -o $@ $(filter %.o,$^) -lpthread -ldl
 
 # Each function of the real library has a second name at the same address, pncclX for ncclX.
-$(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/libnccl.map
+$(SIM)/lib/libnccl.so.2: $(sim_nccl) $(sim_ranks) tests/sim/lib/nccl/libnccl.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnccl.so.2 -Wl,--version-script,tests/sim/lib/libnccl.map \
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnccl.so.2 -Wl,--version-script,tests/sim/lib/nccl/libnccl.map \
 		$$(nm --defined-only $(sim_nccl) | awk '$$2 == "T" && $$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 		-o $@ $(filter %.o,$^) -lpthread -ldl
 
@@ -112,8 +112,8 @@ $(SIM)/mpi_halo: $(addprefix $(SIM)/obj/,mpi_halo.o fault.o job.o)
 
 sim_link = $(CC) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
 
-$(SIM)/train: $(addprefix $(SIM)/obj/,train.o training.o world.o watchdog.o fault.o job.o) \
-		$(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2)
+$(SIM)/train: $(addprefix $(SIM)/obj/,train.o training.o gemm.o world.o watchdog.o fault.o job.o) \
+		$(addprefix $(SIM)/lib/,libcudart.so.13 libnccl.so.2) | $(SIM)/lib/libcublas.so.12
 	$(call say,LINK,$@)
 	$(Q)$(sim_link)
 

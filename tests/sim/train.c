@@ -13,12 +13,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "tests/sim/gemm.h"
 #include "tests/sim/training.h"
 
 struct options {
 	double steps, seconds, host_ms, barrier_every, rank, size, local_rank;
 	double tp, dp, pp, threads, weights_mb;
-	double layers, kernels, microbatches, buckets;
+	double layers, kernels, microbatches, buckets, gemms;
 	double poll_ms;
 	enum sim_watchdog_kind watchdog;
 	struct sim_model_options model;
@@ -30,6 +31,7 @@ struct job {
 	struct options opt;
 	struct sim_world world;
 	struct sim_training *training;
+	struct sim_gemm *gemm; /* NULL: it makes none */
 	ncclUniqueId id;
 	pthread_t thread;
 	uint64_t start_ns, checkpoint_ns;
@@ -71,6 +73,7 @@ static const struct number numbers[] = {
 	{"kernels", AT(kernels), "launches of a layer's pass (default 10)"},
 	{"microbatches", AT(microbatches), "of a step (default 1, with pipeline 4)"},
 	{"buckets", AT(buckets), "gradient reductions of a step (default 4)"},
+	{"gemms", AT(gemms), "multiplications of a step through cuBLAS (default 0)"},
 	{"gradient-mb", AT(model.gradient_mb), "MiB reduced in a step (default 64)"},
 	{"activation-kb", AT(model.activation_kb),
 	 "KiB of a tensor reduction or send (default 512)"},
@@ -313,6 +316,8 @@ static bool step(struct job *job)
 	wish = fault.stop || (job->opt.steps > 0 ? (double)truth->steps + 1 >= job->opt.steps
 						 : (double)(sim_now_ns() - job->start_ns) >=
 							   job->opt.seconds * 1e9);
+	if (job->gemm)
+		sim_gemm_enqueue(job->gemm, (uint32_t)job->opt.gemms);
 	wish = sim_training_step(job->training, &fault, wish);
 	truth->steps++;
 	if (every && truth->steps % every == 0)
@@ -362,6 +367,7 @@ static int rank_main(struct job *job)
 	hold_weights((size_t)(job->opt.weights_mb * (1 << 20)));
 	job->start_ns = sim_now_ns();
 	job->training = sim_training_new(&job->world, &job->opt.model);
+	job->gemm = job->opt.gemms > 0 ? sim_gemm_open() : NULL;
 	run(job);
 	return 0;
 }
@@ -390,6 +396,7 @@ static int finish(struct job *job)
 	if (job->opt.out)
 		r = sim_truth_write(&job->world.truth, job->opt.out);
 	sim_watchdog_free(job->world.watchdog);
+	sim_gemm_close(job->gemm);
 	sim_training_free(job->training);
 	sim_world_close(&job->world);
 	return r;
