@@ -49,10 +49,12 @@ enum {
 };
 
 typedef int (*call_fn)(const void *a, const void *b, const void *c, const void *d, const void *e,
-		       const void *f, const void *g, const void *h);
+		       const void *f, const void *g, const void *h, const void *i, const void *j,
+		       const void *k, const void *l);
 
 /* What every argument points to: a probe that follows a pointer must find memory there. */
 static const char target[4096];
+#define HALF target, target, target, target, target, target
 
 struct bench {
 	const char *library, *empty_object;
@@ -124,6 +126,10 @@ static const struct variant variants[] = {
 	{"allocation of device memory: empty session", "cudaMalloc", SESSION, "empty", 0, 0, 24},
 	{"allocation of device memory: ours, with an event", "cudaMalloc", OURS, NULL,
 	 1 << NT_SUBJECT_ALLOC, NT_LIBRARY_CUDART, 24},
+	{"multiplication: ours, of cuBLAS", "cublasGemmEx", OURS, NULL, 1 << NT_SUBJECT_GEMM,
+	 (enum nt_library)NT_LIBRARY_CUBLAS, 9},
+	{"multiplication: ours, by four descriptors", "cublasLtMatmul", OURS, NULL,
+	 1 << NT_SUBJECT_GEMM, (enum nt_library)NT_LIBRARY_CUBLAS, 9},
 };
 
 enum {
@@ -241,7 +247,7 @@ static double part_ns(call_fn call)
 
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	for (size_t i = 0; i < CALLS; i++)
-		(void)call(target, target, target, target, target, target, target, target);
+		(void)call(HALF, HALF);
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
 }
@@ -329,7 +335,7 @@ static bool wait_until_dearer(call_fn call, double bare_ns)
 
 		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 		for (int n = 0; n < 1000; n++)
-			(void)call(target, target, target, target, target, target, target, target);
+			(void)call(HALF, HALF);
 		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 		if ((double)(b.tv_nsec - a.tv_nsec + (b.tv_sec - a.tv_sec) * 1000000000) / 1000 >
 		    bare_ns * 10 + 50)
