@@ -16,19 +16,6 @@ static json_t *name_or_number(const char *name, uint32_t number)
 	return name ? json_string(name) : json_sprintf("%u", number);
 }
 
-static json_t *coverage_of(enum nt_gemm_coverage coverage)
-{
-	switch (coverage) {
-	case NT_GEMM_COVERAGE_LAUNCHES:
-		return json_string("launches");
-	case NT_GEMM_COVERAGE_GPU_TIME:
-		return json_string("gpu time");
-	case NT_GEMM_COVERAGE_UNKNOWN:
-		break;
-	}
-	return json_null();
-}
-
 static json_t *by_type(const struct nt_gemm_rate *rate)
 {
 	nt_autojson json_t *array = json_array();
@@ -70,7 +57,8 @@ json_t *nt_api_gemms(const struct nt_gemm_rate *rate)
 	failed |= json_object_set_new(object, "mfu", known(rate->mfu));
 	failed |= json_object_set_new(object, "coverage",
 				      is_covered ? nt_json_number(rate->coverage) : json_null());
-	failed |= json_object_set_new(object, "coverage_of", coverage_of(rate->coverage_of));
+	failed |= json_object_set_new(object, "coverage_of",
+				      is_covered ? json_string("launches") : json_null());
 	failed |=
 		json_object_set_new(object, "unread_calls", json_integer((json_int_t)rate->unread));
 	failed |= json_object_set_new(object, "graph_launches",

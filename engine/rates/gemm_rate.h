@@ -15,7 +15,6 @@
 enum nt_gemm_coverage {
 	NT_GEMM_COVERAGE_UNKNOWN,
 	NT_GEMM_COVERAGE_LAUNCHES, /* `coverage` is a share of the kernel launches that are seen */
-	NT_GEMM_COVERAGE_GPU_TIME, /* of the time in which kernels ran */
 };
 
 struct nt_gemm_rate_row {
