@@ -89,6 +89,7 @@ $(SIM)/lib/libcublasLt.so.12: $(call sim_objects,cublas/lt) $(SIM)/lib/libcuda.s
 	$(Q)echo 'libcublasLt.so.12 { global: cublasLt*; cublasSim*; local: *; };' > $(SIM)/obj/cublasLt.map
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libcublasLt.so.12 \
 		-Wl,--version-script,$(SIM)/obj/cublasLt.map -o $@ $^ -lpthread
+check_bpf_needs += $(SIM)/lib/libcublas.so.12
 $(SIM)/lib/libcublas.so.12: $(call sim_objects,cublas/blas) $(SIM)/lib/libcublasLt.so.12
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
