@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/shortage.h"
+#include "engine/agents/shortage.h"
 #include "proto/arena.h"
 
 /* ---- ranks ----------------------------------------------------------------------------------- */

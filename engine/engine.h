@@ -17,7 +17,7 @@
 #include "engine/frame_builder.h"
 #include "engine/incident.h"
 #include "engine/job.h"
-#include "engine/shortage.h"
+#include "engine/agents/shortage.h"
 #include "proto/wire.h"
 
 struct nt_engine_options {

@@ -3,7 +3,7 @@
 #ifndef NT_ENGINE_ENGINE_IMPL_H
 #define NT_ENGINE_ENGINE_IMPL_H
 
-#include "engine/agent_run.h"
+#include "engine/agents/agent_run.h"
 #include "engine/engine.h"
 #include "engine/snapshot.h"
 #include "proto/arena.h"

@@ -14,7 +14,7 @@
 #include "common/bus/bus.h"
 #include "common/bus/node_key.h"
 #include "common/system/clock.h"
-#include "engine/dedup.h"
+#include "engine/agents/dedup.h"
 #include "proto/wire.h"
 
 enum {

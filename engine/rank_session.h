@@ -12,7 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
-#include "engine/rates/gemm_rate.h"
+#include "engine/gpu/gemm_rate.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"
 

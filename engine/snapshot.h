@@ -165,7 +165,7 @@ struct nt_snapshot_job {
 	size_t incidents;
 };
 
-struct nt_shortage_limit; /* engine/shortage.h */
+struct nt_shortage_limit; /* engine/agents/shortage.h */
 
 struct nt_snapshot_node {
 	const char *name;

@@ -410,9 +410,6 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		on_graph_launch(tracker, process, probe, call);
 		break;
 	case NT_ROLE_CAPTURE_BEGIN:
-		process->captures++;
-		nt_tracker_graph(tracker, process, probe, call);
-		break;
 	case NT_ROLE_CAPTURE_END:
 	case NT_ROLE_GRAPH_COPY:
 	case NT_ROLE_GRAPH_ADD:

@@ -56,6 +56,7 @@ void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
 	uint64_t stream = nt_probe_word(call, probe->stream);
 	uint32_t result = (uint32_t)call->ret;
 
+	process->captures += probe->role == NT_ROLE_CAPTURE_BEGIN;
 	if (!(call->h.flags & NT_CALL_RETURNED))
 		return;
 	if (!process->graph) {

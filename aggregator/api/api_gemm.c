@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The matrix multiplications of a rank in replies. */
 #include "aggregator/api/api_impl.h"
-#include "engine/rates/gemm_rate.h"
+#include "engine/gpu/gemm_rate.h"
 #include "engine/snapshot.h"
 #include "proto/json.h"
 

@@ -8,7 +8,7 @@
 #include "aggregator/api/api_impl.h"
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
-#include "engine/shortage.h"
+#include "engine/agents/shortage.h"
 #include "proto/json.h"
 
 static int set(json_t *object, const char *name, json_t *value)

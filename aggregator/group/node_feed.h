@@ -14,7 +14,7 @@
 #include "common/bus/bus.h"
 #include "common/bus/node_key.h"
 #include "engine/ingest.h"
-#include "engine/shortage.h"
+#include "engine/agents/shortage.h"
 
 struct nt_node_feed;
 

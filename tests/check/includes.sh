@@ -38,7 +38,8 @@ agent/steps: common proto bpf/event.h plugin/gpu_record.h
 agent/tracker: common proto bpf/event.h plugin/gpu_record.h
 agent/publish: common proto bpf/event.h plugin/gpu_record.h
 agent: common proto bpf/event.h plugin/gpu_record.h
-engine/rates: detect proto common
+engine/agents: detect proto common
+engine/gpu: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

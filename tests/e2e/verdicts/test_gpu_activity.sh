@@ -9,29 +9,28 @@ set -euo pipefail
 
 setup
 use_nvml
-compute_ms=40
+compute_ms=150 # long, beside what a busy machine adds to a step
 
 # The step of the median rank; 0 before there is one.
 step_ms() {
   [ -z "$job_id" ] || ranks | jq '[.[].step_seconds | select(. != null) * 1000] | sort | .[length / 2 | floor] // 0'
 }
 
-# drive [CARD FACTOR [cool]]: eight cards with a rank each, that compute for 40 ms of a step, with tensor cores for
-# 15 ms, and else wait in a kernel on 15 % of the multiprocessors. One is slower by a factor, and hot.
+# drive [CARD FACTOR]: eight cards with a rank each, that compute for compute_ms of a step, with tensor cores for
+# three eighths of that, and else wait in a kernel on 15 % of the multiprocessors. One is slower by a factor, and hot.
 drive() {
   local card=0 pid step
   step=$(step_ms)
   for pid in $(ranks_of "$job_pid"); do
-    awk -v card="$card" -v pid="$pid" -v slow="${1:--1}" -v factor="${2:-1}" -v cool="${3:-}" -v step="$step" \
+    awk -v card="$card" -v pid="$pid" -v slow="${1:--1}" -v factor="${2:-1}" -v step="$step" \
       -v work="$compute_ms" 'BEGIN {
-        tensor = 15
-        if (card == slow) { work *= factor; tensor *= factor }
+        if (card == slow) work *= factor
+        tensor = 0.375 * work
         step = step < work ? work : step
         printf "%d most-clock 1980\n%d gpm 1\n%d pid %d\n", card, card, card, pid
         printf "%d gpm-2 %d\n", card, 100000 * (0.85 * work + 0.15 * (step - work)) / step
         printf "%d gpm-5 %d\n", card, 100000 * tensor / step
-        hot = card == slow && cool == ""
-        printf "%d clock %d\n%d reasons %d\n", card, card == slow ? 1980 / factor : 1980, card, hot ? 32 : 0
+        printf "%d clock %d\n%d reasons %d\n", card, card == slow ? 1980 / factor : 1980, card, card == slow ? 32 : 0
       }'
     card=$((card + 1))
   done >"$SIM_NVML.new"
@@ -65,11 +64,14 @@ drive_for 40
 rank=$(draw 8)
 card=$(card_of "$rank")
 [ -n "$card" ] || fail "the card of rank $rank is not known"
-ranks | jq -e ".[] | select(.rank == $rank) | .tier == \"T1\" and .gpu_state.sm_active > 0.3 and
-  .gpu_state.tensor_active > 0.1" >/dev/null || fail "what its GPU computes is not listed: $(ranks | jq -c '.[].gpu_state')"
+computes() {
+  ranks | jq -e ".[] | select(.rank == $rank) | .tier == \"T1\" and .gpu_state.sm_active > 0.3 and
+    .gpu_state.tensor_active > 0.1" >/dev/null
+}
+wait_until 30 "what its GPU computes" computes || fail "it is not listed: $(ranks | jq -c '.[].gpu_state')"
 
-# Hot, and not slow.
-drive_for 20 "$card" 1
+# Another one is hot, and not slow.
+drive_for 20 $(((card + 1) % 8)) 1
 drive_for 10
 
 fault "compute $rank 1.3"

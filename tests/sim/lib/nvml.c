@@ -330,22 +330,25 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 /* Holds the values of the time until now. */
 static int fill(struct nvmlDevice_st *device, struct nvmlGpmSample_st *sample)
 {
+	/* Others are not supported: the file is read for each. */
+	static const unsigned int metric[] = {2, 3, 5, 10, 20, 21, 60, 61};
 	unsigned long long value;
 	char name[WORD];
 
 	if (get(device, "gpm", &value) != SUCCESS)
 		return NOT_SUPPORTED;
 	sample->device = device;
-	for (unsigned int i = 0; i < GPM_METRICS; i++) {
-		(void)snprintf(name, sizeof(name), "gpm-%u", i);
+	for (unsigned int i = 0; i < GPM_METRICS; i++)
 		sample->value[i] = -1.0;
+	for (size_t i = 0; i < sizeof(metric) / sizeof(metric[0]); i++) {
+		(void)snprintf(name, sizeof(name), "gpm-%u", metric[i]);
 		if (get(device, name, &value) == SUCCESS) {
-			sample->value[i] = (double)value / 1000.0;
+			sample->value[metric[i]] = (double)value / 1000.0;
 			continue;
 		}
-		(void)snprintf(name, sizeof(name), "gpm-nan-%u", i);
+		(void)snprintf(name, sizeof(name), "gpm-nan-%u", metric[i]);
 		if (get(device, name, &value) == SUCCESS)
-			sample->value[i] = NAN;
+			sample->value[metric[i]] = NAN;
 	}
 	return SUCCESS;
 }

@@ -334,8 +334,9 @@ static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *ra
 		.gpu_xids = rank->xid > 0,
 		.gpu_last_xid = rank->xid,
 		.gpu_activity_ns = rank->sm > 0.0 ? times->length : 0,
-		.gpu_sm_ns = (uint64_t)((rank->sm * share->device + rank->waiting_sm * share->wait) *
-					steps),
+		.gpu_sm_ns =
+			(uint64_t)((rank->sm * share->device + rank->waiting_sm * share->wait) *
+				   steps),
 		.gpu_tensor_ns = (uint64_t)(rank->tensor * steps),
 		.exit_signal = rank->exit_signal,
 		.state = rank->state,

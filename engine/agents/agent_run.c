@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/agent_run.h"
+#include "engine/agents/agent_run.h"
 
 #include <errno.h>
 #include <stdlib.h>

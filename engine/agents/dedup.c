@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/dedup.h"
+#include "engine/agents/dedup.h"
 
 #include <errno.h>
 #include <string.h>

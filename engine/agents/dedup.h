@@ -4,8 +4,8 @@
  * have a bit each; older missing ones are kept as holes. A backlog that arrives minutes late is
  * thus distinguished from duplicates and fills the gaps that were counted.
  */
-#ifndef NT_ENGINE_DEDUP_H
-#define NT_ENGINE_DEDUP_H
+#ifndef NT_ENGINE_AGENTS_DEDUP_H
+#define NT_ENGINE_AGENTS_DEDUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

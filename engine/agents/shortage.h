@@ -3,8 +3,8 @@
  * Shortages: nodes whose agents omit data because a cap is reached. The last node vector of each
  * counts, while it is fresh. Shortages are displayed only and are not saved.
  */
-#ifndef NT_ENGINE_SHORTAGE_H
-#define NT_ENGINE_SHORTAGE_H
+#ifndef NT_ENGINE_AGENTS_SHORTAGE_H
+#define NT_ENGINE_AGENTS_SHORTAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

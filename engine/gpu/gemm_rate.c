@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/rates/gemm_rate.h"
+#include "engine/gpu/gemm_rate.h"
 
 static struct nt_gemm_rate_row *row_of(struct nt_gemm_rate *rate, const struct nt_gemm *gemm)
 {

@@ -4,8 +4,8 @@
  * again by their calls. After a minute, ranks of its earlier runs that it has not found have ended
  * while it was away.
  */
-#ifndef NT_ENGINE_AGENT_RUN_H
-#define NT_ENGINE_AGENT_RUN_H
+#ifndef NT_ENGINE_AGENTS_AGENT_RUN_H
+#define NT_ENGINE_AGENTS_AGENT_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/shortage.h"
+#include "engine/agents/shortage.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Agents that are started anew: what becomes of the ranks of their earlier runs. */
 #include "tests/unit/engine/job_parties.h"
 
-#include "engine/agent_run.h"
+#include "engine/agents/agent_run.h"
 
 static const struct party all = {
 	.from = &agent, .count = 4, .size = 4, .pid = 100, .comm = 0xc1, .like = {.last = 1}};

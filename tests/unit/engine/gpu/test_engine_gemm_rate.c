@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rate of matrix multiplications, and what makes it unknown. */
-#include "engine/rates/gemm_rate.h"
+#include "engine/gpu/gemm_rate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
