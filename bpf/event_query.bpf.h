@@ -48,6 +48,12 @@ struct {
 	__type(value, __u64);
 } asked SEC(".maps");
 
+/* No call is lost with it. */
+static __always_inline void query_lost(void)
+{
+	__sync_fetch_and_add(&dropped[NT_EVENT_QUERY], 1);
+}
+
 static __always_inline void query_begins(struct pt_regs *ctx)
 {
 	__u64 *event = bpf_task_storage_get(&asked, bpf_get_current_task_btf(), 0,
@@ -55,6 +61,8 @@ static __always_inline void query_begins(struct pt_regs *ctx)
 
 	if (event)
 		*event = PT_REGS_PARM1(ctx);
+	else
+		query_lost();
 }
 
 static __always_inline struct query_slot *slot_of(struct process_queries *process, __u64 event)
@@ -79,8 +87,7 @@ static __always_inline void send_query(__u16 row, __u64 event, __u64 count_so_fa
 	if (nt_room(sizeof(*e), &flags))
 		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		/* No call is lost with it. */
-		__sync_fetch_and_add(&dropped[NT_EVENT_QUERY], 1);
+		query_lost();
 		return;
 	}
 	e->h.type = NT_EVENT_QUERY;
@@ -112,8 +119,11 @@ static __always_inline void query_ends(struct pt_regs *ctx)
 		return;
 	process = bpf_task_storage_get(&queries, task->group_leader, 0,
 				       BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!process)
+	/* Without memory, or when threads of the process ask for the storage at once. */
+	if (!process) {
+		query_lost();
 		return;
+	}
 	__sync_fetch_and_add(&process->queries, 1);
 	slot = slot_of(process, event);
 	if (result == CUDA_NOT_READY) {
