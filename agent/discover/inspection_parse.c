@@ -103,9 +103,9 @@ int nt_inspection_parse_sites(const uint8_t *body, size_t len,
 	if (sites.row >= nt_probe_rows())
 		return -EBADMSG;
 	probe = nt_probe_row((uint16_t)sites.row);
-	if (!nt_probe_is_of_rank(probe) || !sites.begins ||
-	    sites.begins > NT_RANK_PROBE_SITES || !sites.ends != probe->batched ||
-	    sites.ends > NT_RANK_PROBE_SITES || sites.at_return > 1)
+	if (!nt_probe_is_of_rank(probe) || !sites.begins || sites.begins > NT_RANK_PROBE_SITES ||
+	    !sites.ends != probe->batched || sites.ends > NT_RANK_PROBE_SITES ||
+	    sites.at_return > 1)
 		return -EBADMSG;
 	for (size_t i = 0; i < NT_RANK_PROBE_SITES; i++)
 		if (sites.begin[i].offset > INT64_MAX || sites.end[i].offset > INT64_MAX ||
