@@ -6,7 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "agent/steps/gemm_window.h"
+#include "agent/gpu/gemm_window.h"
 #include "agent/steps/window.h"
 #include "common/system/clock.h"
 

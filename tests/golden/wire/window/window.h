@@ -314,8 +314,8 @@ static struct nt_message golden_window = {
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
-	golden_window_11, golden_window_12,
-	golden_window_13, golden_window_heap, golden_window_gemms;
+	golden_window_11, golden_window_12, golden_window_13, golden_window_heap,
+	golden_window_gemms;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -360,45 +360,9 @@ static inline void golden_fill_window_heap(void)
 	};
 }
 
-static inline void golden_fill_window(void)
+static inline void golden_fill_window_later(void)
 {
-	static struct nt_transfer transfer[] = {
-		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
-		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
-	};
-
 	static struct nt_gemm gemm[] = {{14, 68, 2213, 2214, 989.4e12}, {1, 70, 2215, 2216, 0}};
-
-	golden_window_2 = golden_window;
-	golden_window_2.window.host.nic_retransmits = 2180;
-	golden_window_2.window.host.nic_errors = 2181;
-	golden_window_2.window.host.nic_congestion = 2182;
-	golden_window_2.window.transfer = transfer;
-	golden_window_2.window.transfers = 2;
-
-	golden_window_3 = golden_window_2;
-	golden_window_3.window.rank.replica = "worker-3";
-	golden_window_3.window.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
-
-	golden_window_4 = golden_window_3;
-	golden_window_4.window.gpu_lag_ns = 2192;
-
-	golden_window_5 = golden_window_4;
-	golden_window_5.window.taken = 2193;
-
-	golden_window_6 = golden_window_5;
-	golden_window_6.window.unobserved_ns = 2194;
-	golden_window_6.window.shed = 33;
-
-	golden_window_7 = golden_window_6;
-	golden_window_7.window.whereabouts_unknown = true;
-
-	golden_window_8 = golden_window_7;
-	golden_window_8.window.exit_status = 2200;
-
-	golden_window_9 = golden_window_8;
-	golden_window_9.window.ended_by_parent = true;
-	golden_window_9.window.ended_early_ns = 2201;
 
 	golden_window_10 = golden_window_9;
 	golden_window_10.window.host.gpu_thermal_ns = 2202;
@@ -440,6 +404,47 @@ static inline void golden_fill_window(void)
 	golden_window_13 = golden_window_12;
 	golden_window_13.window.heap = golden_window_heap.window.heap;
 	golden_window_13.window.gemms = golden_window_gemms.window.gemms;
+}
+
+static inline void golden_fill_window(void)
+{
+	static struct nt_transfer transfer[] = {
+		{0xc500000000000883, 2184, 2185, 2186, 2187, NT_OP_SEND},
+		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
+	};
+
+
+	golden_window_2 = golden_window;
+	golden_window_2.window.host.nic_retransmits = 2180;
+	golden_window_2.window.host.nic_errors = 2181;
+	golden_window_2.window.host.nic_congestion = 2182;
+	golden_window_2.window.transfer = transfer;
+	golden_window_2.window.transfers = 2;
+
+	golden_window_3 = golden_window_2;
+	golden_window_3.window.rank.replica = "worker-3";
+	golden_window_3.window.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+
+	golden_window_4 = golden_window_3;
+	golden_window_4.window.gpu_lag_ns = 2192;
+
+	golden_window_5 = golden_window_4;
+	golden_window_5.window.taken = 2193;
+
+	golden_window_6 = golden_window_5;
+	golden_window_6.window.unobserved_ns = 2194;
+	golden_window_6.window.shed = 33;
+
+	golden_window_7 = golden_window_6;
+	golden_window_7.window.whereabouts_unknown = true;
+
+	golden_window_8 = golden_window_7;
+	golden_window_8.window.exit_status = 2200;
+
+	golden_window_9 = golden_window_8;
+	golden_window_9.window.ended_by_parent = true;
+	golden_window_9.window.ended_early_ns = 2201;
+	golden_fill_window_later();
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the totals of matrix multiplications grew by in a window. */
-#include "agent/steps/gemm_window.h"
+#include "agent/gpu/gemm_window.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

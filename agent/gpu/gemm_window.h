@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The matrix multiplications of a process in one window: what its totals grew by. */
-#ifndef NT_AGENT_STEPS_GEMM_WINDOW_H
-#define NT_AGENT_STEPS_GEMM_WINDOW_H
+#ifndef NT_AGENT_GPU_GEMM_WINDOW_H
+#define NT_AGENT_GPU_GEMM_WINDOW_H
 
 #include <stdbool.h>
 

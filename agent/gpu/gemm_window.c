@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/steps/gemm_window.h"
+#include "agent/gpu/gemm_window.h"
 
 #include "agent/gpu/gpu_peak.h"
 
