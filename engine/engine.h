@@ -14,10 +14,10 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "detect/detect.h"
+#include "engine/agents/shortage.h"
 #include "engine/frame_builder.h"
 #include "engine/incident.h"
 #include "engine/job.h"
-#include "engine/agents/shortage.h"
 #include "proto/wire.h"
 
 struct nt_engine_options {

@@ -19,7 +19,8 @@
 #include "common/system/clock.h"
 
 enum {
-	NT_GPU_SCHEDULE_RANKS = 64, /* whose steps are followed, first come; others measure in windows */
+	NT_GPU_SCHEDULE_RANKS =
+		64, /* whose steps are followed, first come; others measure in windows */
 	NT_GPU_SCHEDULE_MEANS = 16, /* windows of a rank that its steps are compared with */
 };
 

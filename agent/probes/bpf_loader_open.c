@@ -122,7 +122,8 @@ static int try_out(struct nt_bpf_loader *loader)
 	r = find_trial_site(&site);
 	if (r < 0)
 		return r;
-	r = nt_bpf_loader_link_pair(loader, NT_BPF_PAIR_CALL, "/proc/self/exe", 0, &site, 1, &link, &leave);
+	r = nt_bpf_loader_link_pair(loader, NT_BPF_PAIR_CALL, "/proc/self/exe", 0, &site, 1, &link,
+				    &leave);
 	if (r < 0)
 		return r;
 	if (trial_call(TRIAL_WORD) != TRIAL_RESULT)
@@ -259,7 +260,8 @@ static int measure_costs(struct nt_bpf_loader *loader)
 		return r;
 	loader->costs.entry_ns = time_trial(loader, &inner);
 	nt_link_free(nt_take(entry));
-	r = nt_bpf_loader_link_pair(loader, NT_BPF_PAIR_CALL, "/proc/self/exe", 0, &site, 1, &pair, &leave);
+	r = nt_bpf_loader_link_pair(loader, NT_BPF_PAIR_CALL, "/proc/self/exe", 0, &site, 1, &pair,
+				    &leave);
 	if (r < 0)
 		return r;
 	loader->costs.pair_ns = time_trial(loader, &inner);

@@ -45,7 +45,8 @@ struct nt_self_metrics_reading {
 	struct nt_disk_queue_stats disk_queue; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
 	struct nt_httpd_stats http; /* zeros without a server */
-	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, attach_failures, uncovered_calls;
+	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, attach_failures,
+		uncovered_calls;
 	uint64_t cpu_ns, resident_bytes;
 };
 

@@ -290,8 +290,8 @@ static void fill_sums(const struct nt_rank *rank, struct nt_window *window)
 	window->steps = sums->steps;
 	window->first_step = sums->first_step;
 	window->step_epoch = sums->step_epoch;
-	window->own_tier = nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns,
-				       &window->own_source);
+	window->own_tier =
+		nt_rank_own(rank, &window->own_ns, &window->own_blocked_ns, &window->own_source);
 	window->gpu_lag_ns = window->own_tier == NT_TIER_T3
 				     ? sums->gpu_lag_ns / sums->gpu_steps * sums->steps
 				     : 0;
@@ -344,8 +344,7 @@ static void correct_sums(const struct nt_rank *rank, const struct nt_window_cont
 		window->own_ns = window->own_blocked_ns = 0;
 		window->own_source = NT_OWN_SOURCE_UNKNOWN;
 	}
-	if (window->steps && !is_by_device &&
-	    (context->shed & NT_WIRE_SHED_COMMUNICATION)) {
+	if (window->steps && !is_by_device && (context->shed & NT_WIRE_SHED_COMMUNICATION)) {
 		window->own_tier = NT_TIER_T0;
 		window->own_ns = window->own_blocked_ns = 0;
 		window->own_source = NT_OWN_SOURCE_UNKNOWN;

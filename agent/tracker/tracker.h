@@ -175,7 +175,8 @@ enum nt_gpu_batch_result {
 };
 
 /* Takes a batch of records from such a plugin, in ring order. */
-enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker, const struct nt_event_gpu *batch);
+enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
+					      const struct nt_event_gpu *batch);
 /*
  * What the program of a rank was told of a CUDA event, in ring order with the calls. False: it asks
  * more often than it may, and its queries are not to be observed any more.

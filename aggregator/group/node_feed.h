@@ -13,8 +13,8 @@
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
 #include "common/bus/node_key.h"
-#include "engine/ingest.h"
 #include "engine/agents/shortage.h"
+#include "engine/ingest.h"
 
 struct nt_node_feed;
 

@@ -5,11 +5,11 @@
 #include <math.h>
 
 #include "common/base/search.h"
+#include "detect/baseline/network_alike.h"
 #include "detect/baseline/peer_deviation.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
-#include "detect/baseline/network_alike.h"
 #include "detect/thresholds/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */

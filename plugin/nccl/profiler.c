@@ -178,10 +178,10 @@ static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 	if (comm->use != NT_PROFILER_NEVER)
 		mask |= idle_mask(comm->version);
 	if (comm->use == NT_PROFILER_ALWAYS)
-		mask |= all;
-	else if (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
-		 (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
-		mask |= all;
+		return mask | all;
+	if (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
+	    (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
+		return mask | all;
 	return mask;
 }
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "common/system/clock.h"
-#include "engine/gpu/gemm_rate.h"
 #include "engine/agents/shortage.h"
+#include "engine/gpu/gemm_rate.h"
 #include "engine/snapshot.h"
 
 enum {

@@ -419,7 +419,8 @@ static void a_torn_end_is_named(void **state)
 	spoil(FIRST_SEGMENT, UINT64_MAX, 37);
 	assert_int_equal(judge(), 0);
 	assert_int_equal(recording.missing, 1);
-	says(report(nt_report_text), "\n" FIRST_SEGMENT " ends in 37 bytes of an incomplete message");
+	says(report(nt_report_text),
+	     "\n" FIRST_SEGMENT " ends in 37 bytes of an incomplete message");
 	says(report(nt_report_json), "\"tail_bytes\": 37");
 }
 

@@ -413,7 +413,6 @@ static inline void golden_fill_window(void)
 		{0xc500000000000883, 2188, 2189, 2190, 2191, NT_OP_RECV},
 	};
 
-
 	golden_window_2 = golden_window;
 	golden_window_2.window.host.nic_retransmits = 2180;
 	golden_window_2.window.host.nic_errors = 2181;

@@ -76,9 +76,8 @@ static void what_is_no_json_is_refused_and_stays_refused(void **state)
 		nt_autosplitter struct nt_json_stream json_stream = {0};
 		nt_autobuf struct nt_buf seen = {0};
 
-		assert_int_equal(
-			split(NT_JSON_STREAM_VALUES, bad[i], 1, 4096, &seen, &json_stream),
-			-EBADMSG);
+		assert_int_equal(split(NT_JSON_STREAM_VALUES, bad[i], 1, 4096, &seen, &json_stream),
+				 -EBADMSG);
 		if (json_stream.is_bad)
 			assert_int_equal(nt_json_stream_feed(&json_stream, "{}", 2), -EBADMSG);
 	}
