@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/nccl/bounded_lock.h"
 #include "plugin/nccl/handle.h"
 #include "plugin/nccl/profiler.h"
 
 enum {
-	TRIES = 200, /* to take the tables */
-	SPINS = 100,
 	NAME_BYTES = 512,
 
 	/* Bytes of a description, which grows from version to version. */
@@ -39,25 +38,19 @@ static atomic_int looked_for; /* 1: now; 2: it is known whether there is one */
 static const struct nt_nccl_profiler *other;
 static int mask_seen;
 
-static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+static atomic_flag lock = ATOMIC_FLAG_INIT;
 static struct chained_comm comms[NT_CHAINED_COMMS];
 static struct chained_event events[NT_CHAINED_EVENTS];
 static uint32_t next_comm, next_event;
 
 static int take(void)
 {
-	for (int i = 0; i < TRIES; i++) {
-		if (!atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire))
-			return 1;
-		if (i >= SPINS)
-			(void)sched_yield();
-	}
-	return 0;
+	return nt_bounded_lock_take(&lock);
 }
 
 static void let_go(void)
 {
-	atomic_flag_clear_explicit(&is_taken, memory_order_release);
+	nt_bounded_lock_let_go(&lock);
 }
 
 /* ---- loading -------------------------------------------------------------------------------- */
@@ -73,7 +66,7 @@ static void *open_library(const char *name)
 	if (library || strchr(name, '/') || length + sizeof(prefix) + sizeof(suffix) > NAME_BYTES)
 		return library;
 	(void)memcpy(path, prefix, sizeof(prefix) - 1);
-	(void)memcpy(path + sizeof(prefix) - 1, name, length);
+	(void)memcpy(path + sizeof(prefix) - 1, name, length); /* NOLINT(bugprone-not-null-*) */
 	(void)memcpy(path + sizeof(prefix) - 1 + length, suffix, sizeof(suffix));
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }

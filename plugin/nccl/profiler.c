@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/nccl/profiler.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include "plugin/batch.h"
+#include "plugin/nccl/bounded_lock.h"
 #include "plugin/nccl/device_clock.h"
 #include "plugin/nccl/handle.h"
 #include "plugin/nccl/record_batch.h"
 
-enum {
-	TRIES = 200, /* to take the tables; the holder needs less than a microsecond */
-	SPINS = 100, /* of them; the others let it run */
-};
-
-#define STEP_NS 50000 /* by which a kernel may begin before its call: steps of the device's clock */
-#define LAUNCH_NS                                                                                  \
-	100000000 /* the same where the event of the call is missing: from launch to event */
-#define CALLED_NS   1000000000 /* from a call to its event, at most; else it is of a graph's replay */
-#define CAPTURED_NS 1000000000 /* without measurement, after a call that a graph is made of */
+/* By which a kernel may begin before its call: steps of the device's clock. */
+#define STEP_NS 50000
+/* The same where the event of the call is missing: from the launch to the event. */
+#define LAUNCH_NS 100000000
+/* From a call to its event, at most; a later one is of a graph's replay. */
+#define CALLED_NS 1000000000
+/* Without measurement, after a call that a graph is made of. */
+#define CAPTURED_NS 1000000000
 
 struct profiled_comm {
 	uint64_t generation; /* odd: in use */
@@ -51,7 +49,7 @@ struct profiled_channel {
 
 int nt_profiler_chained_mask, nt_profiler_is_open;
 
-static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+static atomic_flag lock = ATOMIC_FLAG_INIT;
 static atomic_uint missed; /* events that could not take the tables */
 
 /* Behind the flag. */
@@ -77,19 +75,15 @@ static uint64_t now(void)
 
 static int take(void)
 {
-	for (int i = 0; i < TRIES; i++) {
-		if (!atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire))
-			return 1;
-		if (i >= SPINS)
-			(void)sched_yield();
-	}
+	if (nt_bounded_lock_take(&lock))
+		return 1;
 	atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
 	return 0;
 }
 
 static void let_go(void)
 {
-	atomic_flag_clear_explicit(&is_taken, memory_order_release);
+	nt_bounded_lock_let_go(&lock);
 }
 
 /* NULL: it is of something else, or of what has ended. As the two below. */
