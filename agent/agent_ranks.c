@@ -108,6 +108,21 @@ static void detach(void *data, struct nt_rank_probe *probe)
 	nt_attach_drop_rank_probe(agent->attach, probe);
 }
 
+/*
+ * CUPTI shows more than NCCL does, and the job is charged with one of them. result: of the search for
+ * CUPTI's library. The process may have ended since.
+ */
+static void choose_nccl(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns, int result)
+{
+	uint64_t start_ns;
+
+	if (result == 0)
+		nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
+	else if (result == -ENOENT && nt_probed_ranks_start_ns(agent->gpu_ranks, pid, &start_ns) &&
+		 start_ns == start_boot_ns)
+		nt_probed_ranks_add(agent->nccl_ranks, pid, start_boot_ns);
+}
+
 void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t start_ns, int result,
 			      struct nt_rank_probe *probe)
 {
@@ -121,11 +136,8 @@ void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t st
 		(void)nt_warn(result, "attach the %s of process %u: its %s will not be observed",
 			      text->file, pid, text->subject);
 	nt_probed_ranks_found(ranks_of(agent, library), pid, start_ns, result, probe);
-	/* CUPTI shows more than NCCL does, and the job is charged with one of them. */
-	if (library == NT_LIBRARY_GPU && result == -ENOENT)
-		nt_probed_ranks_add(agent->nccl_ranks, pid, start_ns);
-	else if (library == NT_LIBRARY_GPU && result == 0)
-		nt_probed_ranks_end(agent->nccl_ranks, pid, start_ns);
+	if (library == NT_LIBRARY_GPU)
+		choose_nccl(agent, pid, start_ns, result);
 }
 
 /* The only obstacle for a path that is searched is the end of the process. */
