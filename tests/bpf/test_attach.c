@@ -3,6 +3,7 @@
  * Where probes go: past a dear first instruction or not at all, once per function whatever its
  * names, once per file whatever the way to it; by subject, and away again.
  */
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -91,6 +92,24 @@ static int end(void **state)
 	(void)state;
 	harness_release(&h);
 	return 0;
+}
+
+/* A program of ours that does not load would have the agent fall back to what costs more. */
+static void sessions_are_used_where_the_kernel_has_them(void **state)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)NT_UPROBE_SESSION);
+	nt_autoclose int fd =
+		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", nothing, 2, &options);
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(nt_attach_mode(h.attach), NT_ATTACH_SESSION);
 }
 
 static void one_place_that_the_kernel_refuses_spoils_no_other(void **state)
@@ -532,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
 		WITH(one_place_that_the_kernel_refuses_spoils_no_other),
+		WITH(sessions_are_used_where_the_kernel_has_them),
 		WITH(a_function_of_two_names_is_probed_once),
 		WITH(a_hot_function_is_probed_cheaply_or_not_at_all),
 		WITH(returns_are_seen_from_past_the_first_instruction),
