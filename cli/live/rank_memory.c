@@ -81,11 +81,11 @@ static void print_leaks(double rank, const json_t *memory)
 
 		if (!json_is_true(json_object_get(site, "leaks")))
 			continue;
-		(void)printf("rank %.0f: device memory allocated at %s keeps growing: by %s so "
-			     "far, to %s\n",
-			     rank, place_text(site, place),
-			     bytes_text(nt_json_get_number(site, "growth_bytes", 0), growth),
-			     bytes_text(nt_json_get_number(site, "live_bytes", 0), live));
+		(void)printf("rank %.0f: device memory keeps growing: by %s so far, to %s\n"
+			     "  allocated at %s\n",
+			     rank, bytes_text(nt_json_get_number(site, "growth_bytes", 0), growth),
+			     bytes_text(nt_json_get_number(site, "live_bytes", 0), live),
+			     place_text(site, place));
 	}
 }
 
@@ -95,10 +95,10 @@ static void print_holder(const json_t *holder)
 	char place[PLACE_TEXT], live[BYTES_TEXT], part[BYTES_TEXT];
 
 	if (json_is_number(rank))
-		(void)printf("rank %.0f", json_number_value(rank));
+		(void)printf("  rank %.0f", json_number_value(rank));
 	else
-		(void)printf("process %.0f", nt_json_get_number(holder, "pid", 0));
-	(void)printf(" held the most, %s%s, of it %s allocated at %s\n",
+		(void)printf("  process %.0f", nt_json_get_number(holder, "pid", 0));
+	(void)printf(" held the most, %s%s\n  of it %s allocated at %s\n",
 		     json_is_true(json_object_get(holder, "complete")) ? "" : "at least ",
 		     bytes_text(nt_json_get_number(holder, "live_bytes", 0), live),
 		     bytes_text(nt_json_get_number(holder, "site_bytes", 0), part),
@@ -114,7 +114,7 @@ static void print_failure(double rank, const json_t *memory)
 	if (!json_is_object(last))
 		return;
 	nt_ascii_copy_text(call, sizeof(call), nt_json_get_text(last, "call", "?"));
-	(void)printf("rank %.0f: out of device memory %.0f time%s, last at %s: %s of %s at %s; ",
+	(void)printf("rank %.0f: out of device memory %.0f time%s, last at %s\n  %s of %s at %s\n",
 		     rank, times, times == 1 ? "" : "s", nt_json_get_text(last, "at", "?"), call,
 		     bytes_text(nt_json_get_number(last, "bytes", 0), bytes),
 		     place_text(last, place));

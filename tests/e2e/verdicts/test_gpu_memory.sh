@@ -57,7 +57,7 @@ table=$("$bin/neutracer" jobs "$job_id" --server "http://127.0.0.1:$port" --toke
 echo "$table"
 grep -q 'MEMORY' <<<"$table" || fail "the table has no memory"
 grep -q ' oom' <<<"$table" || fail "the table lacks the failure"
-grep -q 'rank 1: out of device memory .*: cudaMalloc of 64.0M at train+0x.*; rank 1 held the most' <<<"$table" ||
+grep -Pzq 'rank 1: out of device memory .*\n  cudaMalloc of 64.0M at train\+0x.*\n  rank 1 held the most' <<<"$table" ||
   fail "the table does not name the holder"
 fault
 end_job
