@@ -29,7 +29,9 @@ start_job train 2 --weights-mb 1024
 seen 2
 wait_until 20 "complete figures" are_complete true || fail "not complete: $(ranks | jq -c '.[].device_memory')"
 live=$(memory_of 0 '[.devices[].live_bytes] | add')
-[ "$live" -ge $((1 << 30)) ] && [ "$live" -lt $((3 << 29)) ] || fail "rank 0 holds $live bytes"
+if [ "$live" -lt $((1 << 30)) ] || [ "$live" -ge $((3 << 29)) ]; then
+  fail "rank 0 holds $live bytes"
+fi
 sited() { [ "$(memory_of 0 '.sites[0].file')" = train ]; }
 wait_until 30 "the place of a call site" sited || fail "no call site: $(memory_of 0 .sites)"
 [ "$(function_at "$(memory_of 0 '.sites[0].offset')")" = hold_weights ] || fail "another site: $(memory_of 0 .sites)"
