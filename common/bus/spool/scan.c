@@ -89,7 +89,7 @@ static int read_window(struct nt_spool_scan *scan, uint64_t pos, size_t size)
  */
 static int fill_window(struct nt_spool_scan *scan, uint64_t pos, size_t want, size_t *ret_size)
 {
-	uint64_t size;
+	uint64_t size = 0;
 	int r = 0;
 
 	if (!window_has(scan, pos, want) && want > LEAST_WINDOW_BYTES) {

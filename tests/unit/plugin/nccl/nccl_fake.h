@@ -42,7 +42,7 @@ static uint64_t next_number, gaps;
 
 int nt_batch_is_wanted(void)
 {
-	return is_asked;
+	return __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
 }
 
 void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t count, uint64_t number)
@@ -60,9 +60,11 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret_time);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret_time)
 {
+	const uint64_t ns = __atomic_load_n(&now_ns, __ATOMIC_RELAXED);
+
 	assert_int_equal(id, CLOCK_BOOTTIME);
-	*ret_time = (struct timespec){.tv_sec = (time_t)(now_ns / SECOND),
-				      .tv_nsec = (long)(now_ns % SECOND)};
+	*ret_time =
+		(struct timespec){.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
 	return 0;
 }
 

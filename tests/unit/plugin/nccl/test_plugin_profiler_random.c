@@ -36,6 +36,16 @@ static uint64_t draw(struct chance *chance, uint64_t below)
 static void *contexts[COMMS];
 static atomic_int has_wrong_times, is_done;
 
+static void *any_context(struct chance *chance)
+{
+	return __atomic_load_n(&contexts[draw(chance, COMMS)], __ATOMIC_RELAXED);
+}
+
+static uint64_t the_time(void)
+{
+	return __atomic_load_n(&now_ns, __ATOMIC_RELAXED);
+}
+
 static void *any_handle(struct chance *chance)
 {
 	switch (draw(chance, 8)) {
@@ -44,7 +54,7 @@ static void *any_handle(struct chance *chance)
 	case 1:
 		return (void *)(uintptr_t)draw(chance, UINT64_MAX); /* NOLINT(performance-*) */
 	case 2:
-		return contexts[draw(chance, COMMS)];
+		return any_context(chance);
 	default:
 		return chance->handle[draw(chance, HANDLES)];
 	}
@@ -69,8 +79,9 @@ static struct nt_nccl_event any_event(struct chance *chance)
 		break;
 	case NT_NCCL_KERNEL_CHANNEL:
 		event.kernel_channel.channel = (uint8_t)draw(chance, 256);
-		event.kernel_channel.start =
-			has_wrong_times && draw(chance, 4) == 0 ? draw(chance, UINT64_MAX) : now_ns;
+		event.kernel_channel.start = has_wrong_times && draw(chance, 4) == 0
+						     ? draw(chance, UINT64_MAX)
+						     : the_time();
 		break;
 	default:
 		event.group_api.is_captured = draw(chance, 50) == 0;
@@ -81,7 +92,7 @@ static struct nt_nccl_event any_event(struct chance *chance)
 static void make_event(struct chance *chance, int version)
 {
 	const struct nt_nccl_profiler *table = table_of(version);
-	union nt_nccl_state_args args = {.stop = now_ns};
+	union nt_nccl_state_args args = {.stop = the_time()};
 	struct nt_nccl_event event;
 	void *handle = NULL;
 
@@ -96,8 +107,7 @@ static void make_event(struct chance *chance, int version)
 		break;
 	default:
 		event = any_event(chance);
-		(void)table->start(draw(chance, 8) ? contexts[draw(chance, COMMS)]
-						   : any_handle(chance),
+		(void)table->start(draw(chance, 8) ? any_context(chance) : any_handle(chance),
 				   &handle, &event);
 		if (handle)
 			chance->handle[draw(chance, HANDLES)] = handle;
