@@ -115,14 +115,19 @@ static inline void *add_comm(int version)
 	return context;
 }
 
-/* In versions up to 4 the bytes behind the type are not set. */
+/* In versions up to 4 the bytes behind the type are not set; later ones are longer. */
 static inline void *start(int version, void *context, struct nt_nccl_event event)
 {
+	union {
+		struct nt_nccl_event event;
+		unsigned char bytes[NT_NCCL_DESCRIPTION_BYTES];
+	} description = {.bytes = {0}};
 	void *handle = &event; /* it must be written */
 
 	if (version <= 4)
 		event.type |= UINT64_C(0xdeadbeefdeadbe00);
-	assert_int_equal(table_of(version)->start(context, &handle, &event), 0);
+	description.event = event;
+	assert_int_equal(table_of(version)->start(context, &handle, &description), 0);
 	assert_ptr_not_equal(handle, &event);
 	return handle;
 }
