@@ -447,10 +447,24 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
 	}
 }
 
+/*
+ * False: the event is not looked at. Of a communicator that is not measured it comes because another
+ * plugin asks for it, and up to version 3 its layout is another.
+ */
+static int turn_window(const struct profiled_comm *comm, int is_wanted, uint64_t now_ns)
+{
+	if (comm && comm->use == NT_PROFILER_NEVER)
+		return 0;
+	if (comm && is_wanted && !nt_profiler_is_open)
+		open_window(now_ns);
+	else if (!is_wanted && nt_profiler_is_open)
+		close_window();
+	return nt_profiler_is_open;
+}
+
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event)
 {
 	const uint64_t type = version >= 5 ? event->type : (uint8_t)event->type;
-	const int is_wanted = nt_batch_is_wanted();
 	struct profiled_comm *comm;
 	void *handle = NULL;
 	uint64_t now_ns;
@@ -459,11 +473,7 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 		return NULL;
 	now_ns = now();
 	comm = comm_of(context);
-	if (is_wanted && !nt_profiler_is_open)
-		open_window(now_ns);
-	else if (!is_wanted && nt_profiler_is_open)
-		close_window();
-	if (nt_profiler_is_open) {
+	if (turn_window(comm, nt_batch_is_wanted(), now_ns)) {
 		const uint32_t lost = atomic_exchange_explicit(&missed, 0, memory_order_relaxed);
 
 		if (lost)

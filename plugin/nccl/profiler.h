@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is reported of NCCL: for each collective, send and receive, when the host enqueued it and
- * when its kernel ran. Records are made only while the agent asks; else an event costs a look at the
+ * when its kernel ran. Records are made only while a tracer is attached; else an event costs a look at the
  * request.
  *
  * NCCL calls from threads of the program and from its own. Nothing here blocks: if another thread
@@ -46,7 +46,7 @@ enum nt_profiler_use {
  */
 void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use);
 void nt_profiler_remove(void *context);
-/* True while nobody asks for records: then no event is needed. */
+/* True while no tracer is attached: then no event is needed. */
 extern int nt_profiler_is_open;
 static inline int nt_profiler_is_idle(void)
 {
@@ -58,8 +58,8 @@ void nt_profiler_stop(void *handle);
 void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *args);
 
 /*
- * What another plugin in the process asks for, bits of the mask, is asked of NCCL too: with the next
- * event that is reported, or by nt_profiler_write_mask().
+ * The mask of another plugin in the process. Its bits are added to ours with the next event that is
+ * reported, or by nt_profiler_write_mask().
  */
 extern int nt_profiler_chained_mask;
 void nt_profiler_write_mask(void *context);

@@ -13,7 +13,6 @@
 enum {
 	NT_NCCL_SUCCESS = 0, /* ncclResult_t */
 	NT_NCCL_LOG_WARN = 2,
-	NT_NCCL_LOG_INFO = 3,
 	NT_NCCL_LOG_INIT = 1, /* the subsystem of a line */
 
 	/* Types of events, which are bits of the mask too. */

@@ -24,7 +24,7 @@ void nt_record_batch_lose(uint64_t records);
 void nt_record_batch_tick(uint64_t now_ns);
 /* Hands over all. */
 void nt_record_batch_flush(void);
-/* What was not handed over is lost: nobody asks for it any more. */
+/* Discards what was not handed over: no tracer is attached any more. */
 void nt_record_batch_drop(void);
 
 #endif

@@ -474,6 +474,33 @@ static void where_windows_mix_up_times_it_is_always_or_never(void **state)
 	in_a_process(from_the_first_communicator_on);
 }
 
+/*
+ * Events come although we asked for none, as another plugin did. Those of versions 1 to 3 are laid out
+ * otherwise: where later ones have the name of the function they have a hash.
+ */
+static void where_nothing_is_measured_no_event_is_read(void **state)
+{
+	static const int versions[] = {1, 2, 3, 7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		void *context = add_comm(versions[i]);
+		struct nt_nccl_event event = {.type = NT_NCCL_COLLECTIVE,
+					      .collective = {.channels = 1}};
+		const uint64_t hash = 0x1234;
+
+		forget();
+		(void)memcpy(&event.collective.function, &hash, sizeof(hash));
+		is_asked = 1;
+		assert_null(start(versions[i], context, event));
+		assert_null(start(versions[i], NULL, event));
+		is_asked = 0;
+		assert_null(start(versions[i], context, event));
+		assert_int_equal(records, 0);
+		table_of(versions[i])->finalize(context);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +515,7 @@ int main(void)
 		cmocka_unit_test(the_oldest_of_too_many_calls_is_a_gap),
 		cmocka_unit_test(the_calls_of_too_many_communicators_are_gaps),
 		cmocka_unit_test(a_late_report_is_not_used_and_is_no_contradiction),
+		cmocka_unit_test(where_nothing_is_measured_no_event_is_read),
 		cmocka_unit_test(times_that_contradict_each_other_are_given_up),
 		cmocka_unit_test(where_windows_mix_up_times_it_is_always_or_never),
 	};
