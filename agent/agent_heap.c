@@ -6,12 +6,6 @@
 
 #include "agent/discover/inspection.h"
 
-static void on_file(void *data, const struct nt_inspector_task *task, int result,
-		    const struct nt_inspection_file *file, const char *name, int fd)
-{
-	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
-}
-
 /* A site that is not found is reported by its address. */
 static void on_place(void *data, const struct nt_inspector_task *task,
 		     struct nt_inspector_outcome *outcome)
@@ -40,6 +34,5 @@ void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t 
 
 void nt_agent_open_heap(struct nt_agent *agent)
 {
-	agent->code_place_client =
-		(struct nt_inspector_client){.found = on_file, .done = on_place, .data = agent};
+	agent->code_place_client = (struct nt_inspector_client){.done = on_place, .data = agent};
 }

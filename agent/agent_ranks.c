@@ -140,13 +140,6 @@ void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t st
 		choose_nccl(agent, pid, start_ns, result);
 }
 
-/* The only obstacle for a path that is searched is the end of the process. */
-static void on_file(void *data, const struct nt_inspector_task *task, int result,
-		    const struct nt_inspection_file *file, const char *name, int fd)
-{
-	(void)data, (void)task, (void)result, (void)file, (void)name, (void)fd;
-}
-
 static void on_found(void *data, const struct nt_inspector_task *task,
 		     struct nt_inspector_outcome *outcome)
 {
@@ -199,8 +192,7 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 		r = nt_probed_ranks_new(&queries, &agent->query_ranks);
 	if (r < 0)
 		return r;
-	agent->rank_file_client =
-		(struct nt_inspector_client){.found = on_file, .done = on_found, .data = agent};
+	agent->rank_file_client = (struct nt_inspector_client){.done = on_found, .data = agent};
 	agent->gpu_schedule.window_ns = agent->config->gpu_window_ns;
 	agent->gpu_schedule.interval_ns = agent->config->gpu_interval_ns;
 	nt_probed_ranks_close(agent->gpu_ranks);

@@ -241,7 +241,7 @@ struct nt_event_gpu {
 	struct nt_gpu_record record[NT_GPU_BATCH];
 };
 
-/* What a program was told of a CUDA event. Not each query makes one: bpf/event_query.bpf.h. */
+/* The result of a query of a CUDA event. Not each query makes one: bpf/event_query.bpf.h. */
 struct nt_event_query {
 	struct nt_event_header h; /* entry_ns: boot time at which the query returned */
 	__u64 event; /* handle */

@@ -6,6 +6,7 @@
 #ifndef NT_BPF_LIFE_BPF_H
 #define NT_BPF_LIFE_BPF_H
 
+#include "bpf/event_query.bpf.h"
 #include "bpf/gc_span.bpf.h"
 #include "bpf/gemm.bpf.h"
 #include "bpf/memory.bpf.h"
@@ -133,6 +134,8 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&spans, task);
 	bpf_task_storage_delete(&gemms, task);
 	bpf_task_storage_delete(&gemm_calls, task);
+	bpf_task_storage_delete(&queries, task);
+	bpf_task_storage_delete(&asked, task);
 }
 
 /*

@@ -226,6 +226,8 @@ static void take_file(const struct nt_inspector_entry *task, int result, const u
 	struct nt_inspection_file file;
 	char name[NT_PROC_PATH];
 
+	if (!client->found)
+		return;
 	if (result == 0 && fd >= 0 && nt_inspection_parse_file(body, len, &file, name) == 0)
 		client->found(client->data, &task->task, 0, &file, name, fd);
 	else

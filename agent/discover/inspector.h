@@ -47,7 +47,10 @@ struct nt_inspector_outcome {
 };
 
 struct nt_inspector_client {
-	/* result < 0: a file could not be opened; the rest is then NULL and -1. fd is borrowed. */
+	/*
+	 * result < 0: a file could not be opened; the rest is then NULL and -1. fd is borrowed. NULL:
+	 * files are not reported.
+	 */
 	void (*found)(void *data, const struct nt_inspector_task *task, int result,
 		      const struct nt_inspection_file *file, const char *name, int fd);
 	void (*done)(void *data, const struct nt_inspector_task *task,

@@ -81,7 +81,7 @@ struct nt_gpu_heap_failure {
 	uint64_t bytes, boot_ns;
 	uint64_t live; /* bytes of the process on the device at that time */
 	uint32_t device;
-	uint32_t site; /* that asked; an index */
+	uint32_t site; /* of the call; an index */
 };
 
 struct nt_gpu_heap {
@@ -134,7 +134,7 @@ bool nt_gpu_heap_most(const struct nt_gpu_heap *heap, uint32_t *ret_index);
 /* True: its memory keeps growing. *ret_probability and *ret_bytes: as of nt_gpu_growth_probability(). */
 bool nt_gpu_heap_leaks(const struct nt_gpu_heap *heap, const struct nt_gpu_heap_site *site,
 		       double *ret_probability, uint64_t *ret_bytes);
-/* Where the site is, as was asked. */
+/* Where the site is, as a worker found it. */
 void nt_gpu_heap_locate(struct nt_gpu_heap *heap, uint64_t address, const char *file,
 			uint64_t offset);
 

@@ -37,7 +37,7 @@ struct nt_attach_options {
 				int result, struct nt_rank_probe *probe);
 	/* A batch of GPU records, in ring order with the events of calls. NULL: they are dropped. */
 	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch);
-	/* The same of what a program was told of a CUDA event. */
+	/* The same of queries of CUDA events. */
 	void (*event_query)(void *data, const struct nt_event_query *query);
 	void *data;
 };

@@ -25,7 +25,7 @@ NT_MUST_CHECK int nt_event_read_end(const void *record, size_t size, struct nt_e
  */
 NT_MUST_CHECK int nt_event_read_gpu(const void *record, size_t size, struct nt_event_gpu *ret_gpu);
 
-/* Decodes what a program was told of a CUDA event. -EBADMSG: as above. */
+/* Decodes the result of a query of a CUDA event. -EBADMSG: as above. */
 NT_MUST_CHECK int nt_event_read_query(const void *record, size_t size,
 				      struct nt_event_query *ret_query);
 

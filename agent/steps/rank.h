@@ -110,7 +110,7 @@ void nt_rank_sync(struct nt_rank *rank, enum nt_stream_order_sync what, uint64_t
 		  bool counted, uint64_t entry_ns, uint64_t ret_ns, uint64_t launches);
 void nt_rank_record(struct nt_rank *rank, uint64_t event, uint64_t stream);
 void nt_rank_stream_wait(struct nt_rank *rank, uint64_t stream, uint64_t event);
-/* The program was told whether an event is complete. */
+/* A query of an event returned whether it is complete. */
 void nt_rank_query(struct nt_rank *rank, uint64_t event, bool is_complete, uint64_t ns);
 /*
  * A graph is launched whose capture was not observed. Its contents are unknown, but a communicator

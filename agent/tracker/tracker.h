@@ -178,8 +178,8 @@ enum nt_gpu_batch_result {
 enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
 					      const struct nt_event_gpu *batch);
 /*
- * What the program of a rank was told of a CUDA event, in ring order with the calls. False: it asks
- * more often than it may, and its queries are not to be observed any more.
+ * The result of a query of a CUDA event by a rank's process, in ring order with the calls. False: it
+ * makes more queries than it may, which are not to be observed any more.
  */
 bool nt_tracker_query(struct nt_tracker *tracker, const struct nt_event_query *query);
 /* No more records come until the GPUs are measured again. */

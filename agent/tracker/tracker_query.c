@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the programs of ranks are told of CUDA events. */
+/* Results of the queries of CUDA events that ranks make. */
 #include "agent/tracker/tracker_impl.h"
 
 #include "common/system/clock.h"

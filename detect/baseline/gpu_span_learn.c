@@ -6,7 +6,7 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Older time counts half: a span tells of the last NT_GPU_SPAN_NS. */
+/* Older time counts half: a span covers about the last NT_GPU_SPAN_NS. */
 static void fade(struct nt_gpu_span *span)
 {
 	span->known_ns /= 2;

@@ -83,7 +83,7 @@ static void check(const struct queries *q, size_t at, uint64_t event, bool is_co
 
 static const enum nt_attach_mode modes[] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI, NT_ATTACH_PERF};
 
-static void an_event_is_told_pending_and_then_complete(void **state)
+static void an_event_is_reported_pending_and_then_complete(void **state)
 {
 	(void)state;
 	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++) {
@@ -110,35 +110,35 @@ static void an_event_is_told_pending_and_then_complete(void **state)
 		assert_in_range(q.query[1].h.entry_ns, before, q.query[2].h.entry_ns);
 		assert_in_range(q.query[2].h.entry_ns, before, nt_clock_boot_ns());
 		stop(&q);
-		/* Detached: nobody is told. */
+		/* Detached: nothing is reported. */
 		ask(0x7f0000001000, 0);
 	}
 }
 
 /* An event that was pending since is complete anew. */
 /* Once more after a rest: the event may have been recorded anew. A slow machine rests meanwhile. */
-static void of_one_event_each_completion_is_told_once(void **state)
+static void of_one_event_each_completion_is_reported_once(void **state)
 {
 	uint64_t since_ns;
 	struct queries q;
-	size_t told;
+	size_t reported;
 
 	(void)state;
 	start(&q, NT_ATTACH_AUTO);
 	since_ns = nt_clock_boot_ns();
 	ask(0x1000, 0);
 	ask(0x1000, 0);
-	told = nt_clock_boot_ns() - since_ns < REST_NS ? 1 : 2;
+	reported = nt_clock_boot_ns() - since_ns < REST_NS ? 1 : 2;
 	harness_poll(&q.h);
-	assert_in_range(q.count, 1, told);
-	told = q.count;
+	assert_in_range(q.count, 1, reported);
+	reported = q.count;
 	check(&q, 0, 0x1000, true);
 	ask(0x1000, NOT_READY);
 	ask(0x1000, 0);
 	harness_poll(&q.h);
-	assert_int_equal(q.count, told + 2);
-	check(&q, told, 0x1000, false);
-	check(&q, told + 1, 0x1000, true);
+	assert_int_equal(q.count, reported + 2);
+	check(&q, reported, 0x1000, false);
+	check(&q, reported + 1, 0x1000, true);
 	stop(&q);
 }
 
@@ -165,7 +165,7 @@ static void a_loop_of_queries_makes_few_events(void **state)
 	stop(&q);
 }
 
-/* Handles are the program's own: more than there are slots, each is told complete. */
+/* Handles are the program's own: more than there are slots, each is reported complete. */
 static void handles_of_one_slot_replace_each_other(void **state)
 {
 	struct queries q;
@@ -230,8 +230,8 @@ static bool make_stub(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_event_is_told_pending_and_then_complete),
-		cmocka_unit_test(of_one_event_each_completion_is_told_once),
+		cmocka_unit_test(an_event_is_reported_pending_and_then_complete),
+		cmocka_unit_test(of_one_event_each_completion_is_reported_once),
 		cmocka_unit_test(a_loop_of_queries_makes_few_events),
 		cmocka_unit_test(handles_of_one_slot_replace_each_other),
 		cmocka_unit_test(threads_that_ask_at_once_are_counted),

@@ -9,7 +9,7 @@
 
 #include "tests/sim/lib/nccl/profiler_interface.h"
 
-/* What init is told of a communicator. */
+/* The arguments of init that describe a communicator. */
 struct sim_profiler_comm_info {
 	uint64_t hash;
 	const char *name; /* NULL: none was given */

@@ -55,7 +55,7 @@ static void check(const struct nt_completion *completion, uint64_t inside, uint6
 	assert_int_equal(stats->unproved, unproved);
 }
 
-static void the_oldest_pending_event_tells_where_the_device_is(void **state)
+static void the_oldest_pending_event_shows_where_the_device_is(void **state)
 {
 	struct nt_completion *completion = with_two_collectives();
 
@@ -74,7 +74,7 @@ static void the_oldest_pending_event_tells_where_the_device_is(void **state)
 	nt_completion_query(completion, START2, true, 7);
 	nt_completion_query(completion, END2, false, 8);
 	check(completion, 2, 1, 2);
-	nt_completion_query(completion, END1, false, 9); /* an event of nobody's */
+	nt_completion_query(completion, END1, false, 9); /* an event that was not recorded */
 	check(completion, 2, 1, 3);
 	nt_completion_free(completion);
 }
@@ -184,7 +184,7 @@ static void own_work_is_the_time_outside(void **state)
 	nt_completion_free(completion);
 }
 
-/* What is longer is not known, so that nothing is told of either. */
+/* What is longer is not known, so that neither has a value. */
 static void windows_with_other_steps_have_none(void **state)
 {
 	struct nt_completion *completion = with_end();
@@ -352,7 +352,7 @@ static void what_a_process_makes_up_does_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_oldest_pending_event_tells_where_the_device_is),
+		cmocka_unit_test(the_oldest_pending_event_shows_where_the_device_is),
 		cmocka_unit_test(an_event_that_is_recorded_again_is_pending_again),
 		cmocka_unit_test(events_of_other_streams_are_nothing),
 		cmocka_unit_test(own_work_is_the_time_outside),
