@@ -6,6 +6,7 @@
 #ifndef NT_SIM_COUNTING_PLUGIN_H
 #define NT_SIM_COUNTING_PLUGIN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -49,5 +50,15 @@ struct sim_plugin_counts {
 	uint64_t kernels;
 	struct sim_plugin_kernel kernel[SIM_PLUGIN_KERNELS];
 };
+
+/* tests/e2e/operation/test_nccl_plugin.sh reads these by their places. */
+#define NT_SIM_PLACE(member, place)                                                                \
+	_Static_assert(offsetof(struct sim_plugin_counts, member) == 8 * (place), #member)
+NT_SIM_PLACE(inits, 2);
+NT_SIM_PLACE(finalizes, 3);
+NT_SIM_PLACE(started, 4);
+NT_SIM_PLACE(errors, 104);
+NT_SIM_PLACE(error, 105);
+#undef NT_SIM_PLACE
 
 #endif

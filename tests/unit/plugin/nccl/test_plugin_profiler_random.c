@@ -173,7 +173,8 @@ static void random_events_harm_nothing(void **state)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	atomic_store(&is_done, 1);
 	assert_int_equal(pthread_join(thread[THREADS], NULL), 0);
-	assert_true(records > EVENTS / 1000);
+	/* About 10,000: how many depends on the turns of the threads. */
+	assert_true(records > EVENTS / 10000);
 	for (uint32_t i = 0; i < MOST && i < records; i++) {
 		assert_in_range(got[i].kind, 1, NT_GPU_RECORD_KIND_END - 1);
 		assert_true(got[i].end_ns >= got[i].start_ns);
