@@ -163,7 +163,8 @@ static void note_given_up(struct nt_tracker *tracker, struct nt_process *process
 	if (is_by_communication(process))
 		(void)nt_warn(0,
 			      "process %u: times of NCCL's kernels contradict each other, so they "
-			      "are not used (result %d)",
+			      "are not used (result %d); with NCCL 2.29 and 2.30, "
+			      "NCCL_ALLGATHERV_ENABLE=0 in the job's environment may avoid that",
 			      process->pid, result);
 	else if (result == 0)
 		(void)nt_warn(
