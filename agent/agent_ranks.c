@@ -267,10 +267,19 @@ void nt_agent_event_query(void *data, const struct nt_event_query *query)
 	charge(agent, query->h.pid);
 }
 
+static bool is_attached(const struct nt_probed_ranks *ranks)
+{
+	struct nt_probed_ranks_stats stats;
+
+	nt_probed_ranks_stats(ranks, &stats);
+	return stats.attached > 0;
+}
+
 void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 {
-	const bool opens =
-		nt_gpu_schedule_is_open(&agent->gpu_schedule, nt_clock_mono_ns(), real_ns);
+	const bool measures = is_attached(agent->gpu_ranks) || is_attached(agent->nccl_ranks);
+	const bool opens = nt_gpu_schedule_is_open(&agent->gpu_schedule, measures,
+						   nt_clock_mono_ns(), real_ns);
 
 	if (opens && !agent->is_gpu_open) {
 		nt_probed_ranks_open(agent->gpu_ranks);

@@ -11,13 +11,18 @@ enum {
 	LONGER_OF = 20, /* longer by a twentieth */
 	LONGER_WINDOWS = 2, /* in a row */
 	MEANS_LEAST = 4,
-	EARNS = 4, /* a second of credit in so many */
+	EARNS = 8, /* a second of credit in so many, for each reason */
 };
+
+static void extend(struct nt_gpu_schedule_reason *reason, uint64_t until_ns)
+{
+	if (until_ns > reason->until_ns)
+		reason->until_ns = until_ns;
+}
 
 void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns)
 {
-	if (now_ns + NT_GPU_SCHEDULE_NEW_NS > schedule->until_ns)
-		schedule->until_ns = now_ns + NT_GPU_SCHEDULE_NEW_NS;
+	extend(&schedule->fresh, now_ns + NT_GPU_SCHEDULE_NEW_NS);
 }
 
 /* The entry of a rank; else a free one, or one whose rank is forgotten. NULL: there is none. */
@@ -74,9 +79,8 @@ void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint3
 		rank->longer++;
 	else
 		rank->longer = 0;
-	if (rank->longer >= LONGER_WINDOWS &&
-	    now_ns + NT_GPU_SCHEDULE_LONGER_NS > schedule->until_ns)
-		schedule->until_ns = now_ns + NT_GPU_SCHEDULE_LONGER_NS;
+	if (rank->longer >= LONGER_WINDOWS)
+		extend(&schedule->longer, now_ns + NT_GPU_SCHEDULE_LONGER_NS);
 	rank->mean_ns[rank->next] = mean_ns;
 	rank->next = (rank->next + 1) % NT_GPU_SCHEDULE_MEANS;
 	if (rank->means < NT_GPU_SCHEDULE_MEANS)
@@ -97,25 +101,38 @@ static uint64_t longest_step_ns(const struct nt_gpu_schedule *schedule, uint64_t
 	return longest;
 }
 
-/* Continuous measurement goes on while there is credit, and begins again with a fifth of it. */
-static bool is_continuous(struct nt_gpu_schedule *schedule, uint64_t now_ns)
+/*
+ * Whether it holds, and has credit: it ends without, and begins again with a fifth of it. measured_ns:
+ * since the last call, 0 if nothing was measured or another reason has paid for it.
+ */
+static bool holds(struct nt_gpu_schedule_reason *reason, uint64_t now_ns, uint64_t measured_ns,
+		  uint64_t passed_ns)
 {
-	const bool wanted = now_ns < schedule->until_ns;
-	const uint64_t passed_ns =
-		schedule->seen_ns && now_ns > schedule->seen_ns ? now_ns - schedule->seen_ns : 0;
+	const bool wanted = now_ns < reason->until_ns;
 	const uint64_t earned_ns = passed_ns / EARNS;
 
-	schedule->seen_ns = now_ns;
-	if (wanted && !schedule->is_spent)
-		schedule->spent_ns += passed_ns;
+	if (wanted && !reason->is_spent)
+		reason->spent_ns += measured_ns;
 	else
-		schedule->spent_ns -=
-			earned_ns < schedule->spent_ns ? earned_ns : schedule->spent_ns;
-	if (schedule->spent_ns >= NT_GPU_SCHEDULE_CREDIT_NS)
-		schedule->is_spent = true;
-	else if (schedule->spent_ns <= NT_GPU_SCHEDULE_CREDIT_NS / 5 * 4)
-		schedule->is_spent = false;
-	return wanted && !schedule->is_spent;
+		reason->spent_ns -= earned_ns < reason->spent_ns ? earned_ns : reason->spent_ns;
+	if (reason->spent_ns >= NT_GPU_SCHEDULE_CREDIT_NS)
+		reason->is_spent = true;
+	else if (reason->spent_ns <= NT_GPU_SCHEDULE_CREDIT_NS / 5 * 4)
+		reason->is_spent = false;
+	return wanted && !reason->is_spent;
+}
+
+static bool is_continuous(struct nt_gpu_schedule *schedule, bool measures, uint64_t now_ns)
+{
+	const uint64_t passed_ns =
+		schedule->seen_ns && now_ns > schedule->seen_ns ? now_ns - schedule->seen_ns : 0;
+	const uint64_t measured_ns = measures ? passed_ns : 0;
+	const bool is_fresh = holds(&schedule->fresh, now_ns, measured_ns, passed_ns);
+	const bool is_longer =
+		holds(&schedule->longer, now_ns, is_fresh ? 0 : measured_ns, passed_ns);
+
+	schedule->seen_ns = now_ns;
+	return is_fresh || is_longer;
 }
 
 /* Three steps, but no more than half of the interval, and no less than is configured. */
@@ -128,11 +145,12 @@ static uint64_t window_of(const struct nt_gpu_schedule *schedule, uint64_t now_n
 	return wanted_ns > schedule->window_ns ? wanted_ns : schedule->window_ns;
 }
 
-bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns)
+bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, bool measures, uint64_t now_ns,
+			     uint64_t real_ns)
 {
 	if (!schedule->window_ns)
 		return false;
-	if (is_continuous(schedule, now_ns) || !schedule->interval_ns)
+	if (is_continuous(schedule, measures, now_ns) || !schedule->interval_ns)
 		return true;
 	return real_ns % schedule->interval_ns < window_of(schedule, now_ns);
 }

@@ -8,7 +8,8 @@
  * interval at most.
  *
  * Measuring costs the job, and a job may start ranks or slow its steps as it likes. So continuous
- * measurement has a credit, which is earned in the time without it.
+ * measurement for either reason has a credit, which is earned in the time without it. New ranks do not
+ * use up that of longer steps.
  */
 #ifndef NT_AGENT_GPU_GPU_SCHEDULE_H
 #define NT_AGENT_GPU_GPU_SCHEDULE_H
@@ -27,7 +28,7 @@ enum {
 #define NT_GPU_SCHEDULE_NEW_NS    (90 * NT_SECOND) /* of continuous measurement, of a new rank */
 #define NT_GPU_SCHEDULE_LONGER_NS (60 * NT_SECOND) /* the same since the steps became longer */
 #define NT_GPU_SCHEDULE_CREDIT_NS                                                                  \
-	(300 * NT_SECOND) /* of continuous measurement, at most and at first */
+	(300 * NT_SECOND) /* of continuous measurement for one reason, at most and at first */
 
 struct nt_gpu_schedule_rank {
 	uint64_t key; /* process and rank; 0: the entry is free */
@@ -36,13 +37,18 @@ struct nt_gpu_schedule_rank {
 	uint32_t next, means, longer;
 };
 
+/* A reason for continuous measurement. */
+struct nt_gpu_schedule_reason {
+	uint64_t until_ns; /* monotonic */
+	uint64_t spent_ns; /* of the credit */
+	bool is_spent; /* until some is earned */
+};
+
 struct nt_gpu_schedule {
 	uint64_t window_ns; /* 0: nothing is measured */
 	uint64_t interval_ns;
-	uint64_t until_ns; /* of continuous measurement, monotonic */
-	uint64_t spent_ns; /* of the credit */
 	uint64_t seen_ns; /* when it was looked at last; 0: never */
-	bool is_spent; /* until some is earned */
+	struct nt_gpu_schedule_reason fresh, longer; /* a new rank; longer steps */
 	struct nt_gpu_schedule_rank rank[NT_GPU_SCHEDULE_RANKS];
 };
 
@@ -51,7 +57,11 @@ void nt_gpu_schedule_add(struct nt_gpu_schedule *schedule, uint64_t now_ns);
 /* `steps` steps of a rank took step_ns together. */
 void nt_gpu_schedule_steps(struct nt_gpu_schedule *schedule, uint32_t pid, uint32_t rank,
 			   uint32_t steps, uint64_t step_ns, uint64_t now_ns);
-/* True if the GPUs are to be measured now. To be called several times a second. */
-bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, uint64_t now_ns, uint64_t real_ns);
+/*
+ * True if the GPUs are to be measured now. To be called several times a second. measures: some process
+ * is measured, else no credit is spent.
+ */
+bool nt_gpu_schedule_is_open(struct nt_gpu_schedule *schedule, bool measures, uint64_t now_ns,
+			     uint64_t real_ns);
 
 #endif

@@ -13,7 +13,7 @@ set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
 
-job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' factor='' pause_before=6 options=()
+job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' factor='' pause_before=6 measures_gpus='' options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --job) job=$2 ;;
@@ -26,11 +26,13 @@ while [ $# -gt 0 ]; do
     --factor) factor=$2 ;;
     --before) pause_before=$2 ;;
     --gpu)
+      measures_gpus=1
       export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
       shift
       continue
       ;;
     --nccl)
+      measures_gpus=1
       export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=$2
       ;;
     --)
@@ -113,6 +115,11 @@ one_run() {
 
 wrong=0
 for ((i = 1; i <= runs; i++)); do
+  # An agent measures GPUs without a pause for minutes in all: each run has its own.
+  if [ -n "$measures_gpus" ] && [ "$i" -gt 1 ]; then
+    stop_agent here
+    start_agent here
+  fi
   (one_run "$i") || wrong=$((wrong + 1))
 done
 [ "$wrong" -eq 0 ] || fail "$wrong of $runs runs were wrong"

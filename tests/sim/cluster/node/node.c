@@ -134,7 +134,7 @@ static void open_process(struct cl_node *node, const struct cl_process *process)
 static void measure(struct cl_node *node, uint64_t real_ns)
 {
 	const bool opens =
-		nt_gpu_schedule_is_open(&node->schedule, (uint64_t)node->now_ns, real_ns);
+		nt_gpu_schedule_is_open(&node->schedule, true, (uint64_t)node->now_ns, real_ns);
 
 	for (uint32_t i = 0; i < node->processes && opens && !node->is_open; i++)
 		open_process(node, &node->process[i]);
@@ -284,7 +284,7 @@ int cl_node_new(const struct cl_scenario *scenario, struct cl_play *play, uint32
 		node->sized[i] = cl_scenario_sized(scenario, i);
 	node->schedule = (struct nt_gpu_schedule){.window_ns = 3 * NT_SECOND,
 						  .interval_ns = 30 * NT_SECOND,
-						  .until_ns = 25 * NT_SECOND};
+						  .fresh.until_ns = 25 * NT_SECOND};
 	node->play = play;
 	node->bus = bus;
 	node->index = index;
