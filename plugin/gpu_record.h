@@ -19,6 +19,9 @@
 
 #define NT_GPU_BATCH 64 /* records of a batch, at most */
 
+/* A result: NCCL reports times of kernels only if the job's environment says so. */
+#define NT_GPU_RESULT_ON_REQUEST (-5)
+
 enum nt_gpu_record_kind {
 	NT_GPU_RECORD_LAUNCH = 1, /* a call that enqueues: start_ns to end_ns on the host */
 	NT_GPU_RECORD_KERNEL, /* it ran from start_ns to end_ns */
@@ -26,7 +29,10 @@ enum nt_gpu_record_kind {
 	NT_GPU_RECORD_COPY,
 	/* What is enqueued from start_ns on is reported. */
 	NT_GPU_RECORD_OPEN,
-	/* Another client of the same interface took over, or the interface failed with result `stream`. */
+	/*
+	 * Nothing more is reported: another client of the same interface took over, or result `stream`
+	 * of the interface or of the library.
+	 */
 	NT_GPU_RECORD_GIVEN_UP,
 	NT_GPU_RECORD_KIND_END, /* keep last */
 };

@@ -160,7 +160,12 @@ static void note_given_up(struct nt_tracker *tracker, struct nt_process *process
 	tracker->stats.gpu_refused++;
 	if (!may_log(tracker))
 		return;
-	if (is_by_communication(process))
+	if (is_by_communication(process) && result == NT_GPU_RESULT_ON_REQUEST)
+		(void)nt_warn(0,
+			      "process %u: this release of NCCL reports times of kernels only with "
+			      "NEUTRACER_NCCL_KERNELS=always in the job's environment",
+			      process->pid);
+	else if (is_by_communication(process))
 		(void)nt_warn(0,
 			      "process %u: times of NCCL's kernels contradict each other, so they "
 			      "are not used (result %d); with NCCL 2.29 and 2.30, "

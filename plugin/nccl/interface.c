@@ -26,7 +26,8 @@ static enum nt_profiler_use use_of(int version)
 		return NT_PROFILER_NEVER;
 	if (version <= 6)
 		return NT_PROFILER_IN_WINDOWS;
-	return kernels && strcmp(kernels, "always") == 0 ? NT_PROFILER_ALWAYS : NT_PROFILER_NEVER;
+	return kernels && strcmp(kernels, "always") == 0 ? NT_PROFILER_ALWAYS
+							 : NT_PROFILER_NOT_REQUESTED;
 }
 
 static int begin(int version, void **ret_context, const struct nt_chained_init *init)

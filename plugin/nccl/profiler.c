@@ -17,6 +17,8 @@
 #define LAUNCH_NS 100000000
 /* From a call to its event, at most; a later one is of a graph's replay. */
 #define CALLED_NS 1000000000
+/* Between two records that no time is reported. */
+#define SAID_NS 1000000000
 /* Without measurement, after a call that a graph is made of. */
 #define CAPTURED_NS 1000000000
 
@@ -60,6 +62,7 @@ static uint32_t next_comm, next_call, next_channel;
 static uint32_t window, pending; /* calls of this window whose kernels have not ended */
 static uint32_t correlation;
 static uint64_t captured_ns; /* 0: no call of a graph was seen */
+static uint64_t said_ns; /* when it was reported last that no time is; 0: never */
 static int drifted; /* why times are not used any more: NT_PROFILER_…; 0: they are */
 static struct nt_device_clock device_clock;
 
@@ -156,6 +159,15 @@ static void give_up(int result, uint64_t now_ns)
 	drifted = result;
 }
 
+/* No window is open. */
+static void report_not_requested(uint64_t now_ns)
+{
+	if (said_ns && now_ns - said_ns < SAID_NS)
+		return;
+	said_ns = now_ns;
+	report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_ON_REQUEST, now_ns);
+}
+
 /* ---- the mask ------------------------------------------------------------------------------- */
 
 /* The event that costs least and comes with each call. */
@@ -171,11 +183,10 @@ static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 
 	if (comm->use != NT_PROFILER_NEVER)
 		mask |= idle_mask(comm->version);
-	if (comm->use == NT_PROFILER_ALWAYS)
-		return mask | all;
-	if (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
-	    (!captured_ns || now_ns - captured_ns >= CAPTURED_NS))
-		return mask | all;
+	if (comm->use == NT_PROFILER_ALWAYS ||
+	    (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
+	     (!captured_ns || now_ns - captured_ns >= CAPTURED_NS)))
+		mask |= all;
 	return mask;
 }
 
@@ -453,7 +464,9 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
  */
 static int turn_window(const struct profiled_comm *comm, int is_wanted, uint64_t now_ns)
 {
-	if (comm && comm->use == NT_PROFILER_NEVER)
+	if (comm && comm->use == NT_PROFILER_NOT_REQUESTED && is_wanted)
+		report_not_requested(now_ns);
+	if (comm && (comm->use == NT_PROFILER_NEVER || comm->use == NT_PROFILER_NOT_REQUESTED))
 		return 0;
 	if (comm && is_wanted && !nt_profiler_is_open)
 		open_window(now_ns);

@@ -21,23 +21,28 @@ enum {
 	NT_PROFILER_CALLS = 4096, /* whose kernels have not ended; the oldest is lost */
 	NT_PROFILER_CHANNELS = 1 << 14, /* of their kernels */
 
-	/* Results in a record NT_GPU_RECORD_GIVEN_UP: times of kernels contradict each other. */
+	/*
+	 * Results in a record NT_GPU_RECORD_GIVEN_UP: times of kernels contradict each other, or are
+	 * not reported at all.
+	 */
 	NT_PROFILER_OTHER_CLOCK = -2, /* the device's clock does not run as boot time does */
 	NT_PROFILER_BEFORE_CALL = -3, /* a kernel began before it was enqueued */
 	NT_PROFILER_BACKWARDS =
 		-4, /* a kernel began before the last one of its channel, or ended before */
+	NT_PROFILER_ON_REQUEST = NT_GPU_RESULT_ON_REQUEST, /* see nt_profiler_use */
 };
 
 /*
  * How the device times of a release of NCCL can be measured. Up to 2.26 it reports none. From 2.27
  * to 2.30 they can be switched on and off. From 2.31 on a device counts its kernels while they are
  * off and the host does not: the times of different collectives are mixed up. They are on from the
- * first communicator to the end of the process, or never.
+ * first communicator to the end of the process, or never: as the job's environment says.
  */
 enum nt_profiler_use {
 	NT_PROFILER_NEVER,
 	NT_PROFILER_IN_WINDOWS,
 	NT_PROFILER_ALWAYS,
+	NT_PROFILER_NOT_REQUESTED, /* it could be always: a tracer gets that as a result */
 };
 
 /*

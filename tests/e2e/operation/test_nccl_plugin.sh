@@ -86,10 +86,13 @@ start_job train "$ranks" --check none
 start_agent here
 wait_until 40 "the ranks to be attached" is_measured || fail "$(metric measured_nccl_processes) of $ranks ranks are attached"
 sleep 3
-[ "$(numbers | tr ' ' '\n' | sort -u)" = 0 ] || fail "with NCCL 2.31 records are made: $(numbers)"
+are_refused() { [ "$(metric gpu_processes_refused_total)" = "$ranks" ]; }
+wait_until 20 "the reason" are_refused || fail "it is not reported why nothing is: $(metric gpu_processes_refused_total)"
+[ "$(metric gpu_intervals_total)" = 0 ] || fail "with NCCL 2.31 times are reported: $(metric gpu_intervals_total)"
+grep -q "only with NEUTRACER_NCCL_KERNELS=always" "$work/log/agent-here.log" || fail "the log does not say why nothing is"
 end_job || fail "the job failed"
 stop_agent here
-echo "with NCCL 2.31 nothing is switched on"
+echo "with NCCL 2.31 nothing is switched on, and the log says why"
 
 export NEUTRACER_NCCL_KERNELS=always
 start_job train "$ranks" --check none
