@@ -337,7 +337,7 @@ void nt_catalog_hold(struct nt_catalog *catalog, struct nt_catalog_file *file, i
 
 	for (struct nt_catalog_file *f = catalog->file; f && catalog->held >= NT_CATALOG_HELD;
 	     f = f->hh.next)
-		if (f->state == NT_CATALOG_HOLDS && f->owner == most &&
+		if (f->state == NT_CATALOG_HOLDS && most && f->owner == most &&
 		    (!oldest || f->used_ns < oldest->used_ns))
 			oldest = f;
 	if (oldest) {

@@ -243,8 +243,8 @@ int nt_process_reader_environ(struct nt_process_reader *reader, uint32_t pid,
 			      struct nt_environ *ret_environ)
 {
 	struct nt_inspection_request request = {.kind = NT_INSPECT_ENVIRON, .pid = pid};
-	const uint8_t *body;
-	size_t len;
+	const uint8_t *body = NULL;
+	size_t len = 0;
 	int r = read_process(reader, &request, &body, &len);
 
 	return r < 0 ? r : nt_inspection_parse_environ(body, len, ret_environ);

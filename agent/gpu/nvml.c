@@ -428,7 +428,7 @@ static void read_card(struct nt_nvml *nvml, uint32_t at, struct nt_gpu_cards *ca
 {
 	struct nt_mig_instance instance[NT_MIG_INSTANCES];
 	struct nt_gpu_card *card = &cards->card[at];
-	const nt_nvml_device device = nvml->device[at];
+	nt_nvml_device device = nvml->device[at];
 	uint32_t instances;
 
 	memcpy(card->id, nvml->id[at], sizeof(card->id));

@@ -186,7 +186,7 @@ int nt_environ_read(uint32_t pid, struct nt_environ *ret_environ)
 {
 	nt_autofree char *data = NULL, *command = NULL;
 	struct nt_environ env;
-	size_t size;
+	size_t size = 0;
 	int r;
 
 	r = read_text(pid, "environ", NT_ENVIRON_MAX_BYTES, &data, &size);

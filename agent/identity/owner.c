@@ -53,11 +53,9 @@ void nt_owner_of(const struct nt_cgroup *cgroup, uint32_t uid, struct nt_owner *
 	if (is_delegated)
 		(void)read_slice(cgroup, &uid);
 	owner.uid = uid;
-	if (is_delegated)
-		(void)snprintf(owner.name, sizeof(owner.name), "user %u", uid);
-	else if (cgroup->pod[0])
+	if (!is_delegated && cgroup->pod[0])
 		(void)snprintf(owner.name, sizeof(owner.name), "pod %s", cgroup->pod);
-	else if (cgroup->container[0])
+	else if (!is_delegated && cgroup->container[0])
 		(void)snprintf(owner.name, sizeof(owner.name), "container %s", cgroup->container);
 	else
 		(void)snprintf(owner.name, sizeof(owner.name), "user %u", uid);

@@ -210,14 +210,15 @@ static int by_value(const void *a, const void *b)
 /* The time of one call of the trial function as probed now: the lower quartile of batches. */
 static uint64_t time_trial(struct nt_bpf_loader *loader, struct inner *inner)
 {
+	const uint32_t calls = loader->cost_calls ? loader->cost_calls : 1;
 	uint64_t batch[COST_BATCHES];
 
 	for (int i = 0; i < COST_BATCHES; i++) {
 		uint64_t start_ns = thread_cpu_ns();
 
-		for (uint32_t n = 0; n < loader->cost_calls; n++)
+		for (uint32_t n = 0; n < calls; n++)
 			(void)trial_call(TRIAL_WORD);
-		batch[i] = (thread_cpu_ns() - start_ns) / loader->cost_calls;
+		batch[i] = (thread_cpu_ns() - start_ns) / calls;
 		(void)!drain(loader, add_inner, inner);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);

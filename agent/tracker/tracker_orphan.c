@@ -149,7 +149,8 @@ static struct nt_tracker_held *take_held(struct nt_tracker *tracker, uint32_t pi
 
 static bool has_room(const struct nt_tracker_orphans *orphans, const struct nt_tracker_group *group)
 {
-	uint32_t part = FREELY / HASH_COUNT(orphans->groups);
+	const uint32_t groups = HASH_COUNT(orphans->groups);
+	const uint32_t part = groups ? FREELY / groups : FREELY;
 
 	if (orphans->count < FREELY)
 		return true;

@@ -42,12 +42,14 @@ static void release_list(struct nt_flight_rank_list *list)
 
 void nt_flight_release_lists(struct nt_flight *flight)
 {
-	struct nt_flight_rank_list *list, *next;
+	struct nt_flight_rank_list *list = flight->rank_list;
 
-	HASH_ITER(hh, flight->rank_list, list, next)
-	{
-		HASH_DEL(flight->rank_list, list);
+	HASH_CLEAR(hh, flight->rank_list); /* leaves the entries */
+	while (list) {
+		struct nt_flight_rank_list *next = list->hh.next;
+
 		release_list(list);
+		list = next;
 	}
 }
 

@@ -87,7 +87,7 @@ int nt_kineto_find_nodes(struct nt_kineto_ranks *in, struct nt_trace *trace)
 
 	for (size_t i = 0; i < in->ranks; i++)
 		in->rank[i].node = NT_FRAME_NO_NODE;
-	if (!known)
+	if (!known || !in->ranks)
 		return 0;
 	trace->node = calloc(in->ranks, sizeof(*trace->node));
 	if (!trace->node)

@@ -10,10 +10,13 @@
 
 uint8_t nt_far_size(double widths)
 {
+	double most = 2.0 * NT_FAR_WIDTHS;
 	uint8_t size = 1;
 
-	for (double most = 2.0 * NT_FAR_WIDTHS; size < NT_FAR_SIZES && widths >= most; most *= 2.0)
+	while (size < NT_FAR_SIZES && widths >= most) {
 		size++;
+		most *= 2.0;
+	}
 	return size;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,17 +59,15 @@ static void let_go(void)
 /* As NCCL does: a path, the name of a library, or what stands between "libnccl-profiler-" and ".so". */
 static void *open_library(const char *name)
 {
-	static const char prefix[] = "libnccl-profiler-", suffix[] = ".so";
-	const size_t length = strlen(name);
 	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	char path[NAME_BYTES];
+	char file[NAME_BYTES];
+	int length;
 
-	if (library || strchr(name, '/') || length + sizeof(prefix) + sizeof(suffix) > NAME_BYTES)
+	if (library || strchr(name, '/'))
 		return library;
-	(void)memcpy(path, prefix, sizeof(prefix) - 1);
-	(void)memcpy(path + sizeof(prefix) - 1, name, length); /* NOLINT(bugprone-not-null-*) */
-	(void)memcpy(path + sizeof(prefix) - 1 + length, suffix, sizeof(suffix));
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	length = snprintf(file, sizeof(file), "libnccl-profiler-%s.so", name);
+	return length > 0 && length < (int)sizeof(file) ? dlopen(file, RTLD_NOW | RTLD_LOCAL)
+							: NULL;
 }
 
 static const struct nt_nccl_profiler *load(int version, nt_nccl_log_fn log)

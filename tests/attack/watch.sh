@@ -19,6 +19,7 @@ attackers=() watcher='' wrong=()
 setup_attack() {
   setup
   # With the status that it ends with: cleanup() gives it back.
+  # shellcheck disable=SC2154 # the trap assigns it
   trap 'outcome=$?; set +e; end_attacks; (exit "$outcome"); cleanup' EXIT
   need "$attack/spin" "$attack/fuse_stall" python3
   chmod 755 "$work"

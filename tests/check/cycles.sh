@@ -4,6 +4,7 @@
 # directly or through others. x_y.c without x_y.h is one of its own, which nothing includes.
 set -euo pipefail
 
+# shellcheck disable=SC2016 # the fields of awk
 loops=$(tests/files.sh '^(agent|aggregator|bpf|cli|common|detect|engine|plugin|proto)/.*\.[ch]$' |
   xargs -r awk '
 function noun(file) {

@@ -4,6 +4,7 @@
 # function begins with a line in column 0, and `{` and `}` stand in column 0.
 set -euo pipefail
 
+# shellcheck disable=SC2016 # the fields of awk
 tests/files.sh '^(agent|aggregator|bench|bpf|cli|common|detect|engine|plugin|proto|tests)/.*\.[ch]$' |
   { grep -v '^bpf/vmlinux.h$' || :; } | xargs -r awk '
 FNR == 1 {

@@ -48,7 +48,9 @@ needs_row() { # needs_row NAME
 
 bad=0 read=0
 for library in /usr/lib/*/libmpi.so.[0-9]* /usr/lib/*/libmpich.so.[0-9]*; do
-  [ -f "$library" ] && [ ! -L "$library" ] || continue
+  if [ ! -f "$library" ] || [ -L "$library" ]; then
+    continue
+  fi
   read=$((read + 1))
   while IFS= read -r name; do
     needs_row "$name" || continue

@@ -6,6 +6,7 @@ set -euo pipefail
 # shellcheck source=tests/kafka/lib.sh
 . tests/kafka/lib.sh
 
+# shellcheck disable=SC2119 # no options
 kafka
 url=kafka://$NT_TEST_KAFKA
 "${bin%/*}/bin/neutracer" topics create --bus "$url" --partitions 3 >/dev/null

@@ -40,8 +40,8 @@ fi
 
 start_job train 8
 seen 8
-[ "$(ranks | jq '[.[] | select(.state == "running" and .own_seconds != null)] | length')" -eq 8 ] ||
-  wait_until 20 "the windows of all ranks" eval '[ "$(ranks | jq "[.[] | select(.own_seconds != null)] | length")" -eq 8 ]' ||
+have_windows() { [ "$(ranks | jq '[.[] | select(.own_seconds != null)] | length')" -eq 8 ]; }
+wait_until 20 "the windows of all ranks" have_windows ||
   fail "not all ranks have windows: $(ranks)"
 rank=$(draw 8)
 fault "compute $rank 1.8"
