@@ -300,12 +300,29 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 	return link < 2 && counter == 0 ? get(device, "link-errors", errors) : NOT_SUPPORTED;
 }
 
+/* Its parent may not have waited for it. */
+static bool is_gone(unsigned long long pid)
+{
+	char path[64], text[256] = "";
+	const char *name_end;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%llu/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	(void)!fgets(text, sizeof(text), file);
+	(void)fclose(file);
+	name_end = strrchr(text, ')');
+	return !name_end || name_end[1] == '\0' || name_end[2] == 'Z';
+}
+
 /* Whether it is the process of a line "late-pid", and is gone. */
 static bool has_ended(unsigned long long pid)
 {
 	unsigned long long late = 0;
 
-	return find("late-pid", NULL, 0, NULL, &late) && late == pid && kill((pid_t)late, 0) < 0;
+	return find("late-pid", NULL, 0, NULL, &late) && late == pid && is_gone(late);
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
