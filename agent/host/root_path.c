@@ -80,7 +80,7 @@ int nt_root_path_open_mapping(uint32_t pid, const struct nt_mapping *mapping, st
 {
 	nt_autoclose int direct = -1;
 	nt_autoclose int walked = -1;
-	struct stat direct_st, walked_st;
+	struct stat direct_st = {0}, walked_st = {0};
 	char link[LINK_BYTES];
 
 	(void)snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", pid,

@@ -291,7 +291,9 @@ int nt_attach_subjects(struct nt_attach *a, struct nt_attached *file,
 		file->subjects &= ~subjects;
 		return r;
 	}
-	return a->linker ? request_links(a, nt_take(pending), order) : make_links(a, pending);
+	if (!a->linker)
+		return make_links(a, pending);
+	return request_links(a, nt_take(pending), order);
 }
 
 static void settle(struct nt_attach *a, struct nt_linker_result *result)

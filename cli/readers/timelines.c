@@ -241,6 +241,7 @@ static int read_file(struct reader *reader, struct nt_trace_error *error)
 	reader->error = &why;
 	reader->is_list = false;
 	r = nt_document_read(&document, input, error);
+	reader->error = NULL;
 	if (r < 0 && (r != -EBADMSG || *error->text))
 		return r;
 	if (!reader->is_list)
