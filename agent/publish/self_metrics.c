@@ -273,7 +273,8 @@ static const struct metric_row rows[] = {
 	COUNTER("gpu_batches_over_rate", NULL, tracker.gpu_over_rate,
 		"Batches of GPU records that were dropped: more in a second than a process or the node may have."),
 	COUNTER("gpu_processes_refused", NULL, tracker.gpu_refused,
-		"Processes in which CUPTI is not there, refuses, or is used by another profiler."),
+		"Processes whose GPU time the library in them does not report: CUPTI is not there, "
+		"refuses or has another user, or NCCL's times are not usable."),
 	COUNTER("gpu_processes_silent", NULL, tracker.gpu_silent,
 		"Processes that launched kernels while they were measured, and reported none."),
 	COUNTER("event_queries", "proves=\"inside\"", tracker.completion.inside, QUERIES),
