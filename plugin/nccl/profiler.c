@@ -25,7 +25,6 @@
 struct profiled_comm {
 	uint64_t generation; /* odd: in use */
 	int *mask;
-	int written; /* to it */
 	int version;
 	enum nt_profiler_use use;
 	uint64_t last_start[NT_NCCL_CHANNELS]; /* of the device's clock */
@@ -59,6 +58,8 @@ static struct profiled_comm comms[NT_PROFILER_COMMS];
 static struct profiled_call calls[NT_PROFILER_CALLS];
 static struct profiled_channel channels[NT_PROFILER_CHANNELS];
 static uint32_t next_comm, next_call, next_channel;
+static int *written_to; /* the mask of the process; NULL: none yet */
+static int written;
 static uint32_t window, pending; /* calls of this window whose kernels have not ended */
 static uint32_t correlation;
 static uint64_t captured_ns; /* 0: no call of a graph was seen */
@@ -190,14 +191,18 @@ static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 	return mask;
 }
 
-/* Only its changes are written: NCCL's operator may set the mask, too. */
+/*
+ * All communicators of a process have one mask. Only its changes are written: NCCL's operator may set it,
+ * too.
+ */
 static void write_mask(struct profiled_comm *comm, uint64_t now_ns)
 {
 	const int mask = wanted_mask(comm, now_ns);
 
-	if (!comm->mask || comm->written == mask)
+	if (!comm->mask || (comm->mask == written_to && mask == written))
 		return;
-	comm->written = mask;
+	written_to = comm->mask;
+	written = mask;
 	__atomic_store_n(comm->mask, mask, __ATOMIC_RELAXED);
 }
 
@@ -399,9 +404,9 @@ void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use)
 	if (comm) {
 		*comm = (struct profiled_comm){.generation = comm->generation + 1,
 					       .mask = mask,
-					       .written = -1,
 					       .version = version,
 					       .use = use};
+		written_to = NULL; /* NCCL may have set it anew */
 		write_mask(comm, now());
 		context = nt_handle_of(NT_HANDLE_COMM, slot, comm->generation);
 	}
@@ -470,8 +475,8 @@ static int turn_window(const struct profiled_comm *comm, int is_wanted, uint64_t
 		return 0;
 	if (comm && is_wanted && !nt_profiler_is_open)
 		open_window(now_ns);
-	else if (!is_wanted && nt_profiler_is_open)
-		close_window();
+	else if (comm && !is_wanted && nt_profiler_is_open)
+		close_window(); /* with the communicator's mask, which is written behind it */
 	return nt_profiler_is_open;
 }
 

@@ -442,6 +442,39 @@ static void times_that_contradict_each_other_are_given_up(void **state)
 	in_a_process(in_another_unit);
 }
 
+/* ---- several communicators: they have one mask ---- */
+
+static void the_mask_is_set_by_whichever_communicator_is_used(void **state)
+{
+	void *one = add_comm(6), *two = add_comm(6);
+
+	(void)state;
+	forget();
+	ask(6, one);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
+	/* A graph is made of a call of the other one, which is used for the first time. */
+	begin_call(6, two, 1);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	now_ns += 2 * SECOND;
+	begin_call(6, two, 0);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
+	/* An event of a communicator that is not known ends nothing. */
+	is_asked = 0;
+	begin_call(6, NULL, 0);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
+	end_asking(6, two);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	ask(6, one);
+	end_asking(6, two);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	table_of(6)->finalize(two);
+	ask(6, one);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
+	end_asking(6, one);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	table_of(6)->finalize(one);
+}
+
 /* ---- NCCL 2.31 and later ---- */
 
 static void from_the_first_communicator_on(void)
@@ -540,6 +573,7 @@ int main(void)
 		cmocka_unit_test(a_late_report_is_not_used_and_is_no_contradiction),
 		cmocka_unit_test(where_nothing_is_measured_no_event_is_read),
 		cmocka_unit_test(times_that_contradict_each_other_are_given_up),
+		cmocka_unit_test(the_mask_is_set_by_whichever_communicator_is_used),
 		cmocka_unit_test(where_windows_mix_up_times_it_is_always_or_never),
 	};
 
