@@ -35,9 +35,12 @@ void nt_gemm_window_fill(const struct nt_gemm_totals *before, const struct nt_ge
 			.type = NT_GEMM_TYPE(sum->key),
 			.compute = NT_GEMM_COMPUTE(sum->key),
 			.calls = grown(is_same ? before->sum[i].calls : 0, sum->calls),
-			.flops = grown(is_same ? before->sum[i].flops : 0, sum->flops),
+			.flops = sum->flops,
 		};
 
+		/* They exceed 64 bits after hours; calls do not. */
+		if (is_same && sum->calls >= before->sum[i].calls)
+			gemm.flops -= before->sum[i].flops;
 		if (!gemm.calls)
 			continue;
 		gemm.peak_flops = peak_of(peak_16_bits, gpu, gemm.type, gemm.compute);

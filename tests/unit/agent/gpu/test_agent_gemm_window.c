@@ -73,6 +73,18 @@ static void totals_that_began_anew_are_no_differences(void **state)
 	assert_int_equal(window.gemm[1].flops, 20);
 }
 
+static void operations_go_on_beyond_64_bits(void **state)
+{
+	const struct nt_gemm_totals before = totals(10, UINT64_MAX - 99);
+	const struct nt_gemm_totals now = totals(12, 300);
+	struct nt_gemm_window window;
+
+	(void)state;
+	nt_gemm_window_fill(&before, &now, true, 0, NULL, &window);
+	assert_int_equal(window.gemm[0].calls, 2);
+	assert_int_equal(window.gemm[0].flops, 400);
+}
+
 static void the_peak_is_that_of_all_cards_of_the_process(void **state)
 {
 	const struct nt_gemm_totals before = {0}, now = totals(1, 1);
@@ -114,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_has_what_the_totals_grew_by),
 		cmocka_unit_test(totals_that_began_anew_are_no_differences),
+		cmocka_unit_test(operations_go_on_beyond_64_bits),
 		cmocka_unit_test(the_peak_is_that_of_all_cards_of_the_process),
 		cmocka_unit_test(a_full_table_fits),
 	};
