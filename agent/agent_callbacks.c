@@ -174,8 +174,8 @@ static void on_mapped(void *data, const struct nt_mapped_file *file)
 	const struct nt_attached *attached = nt_attach_find(agent->attach, file->dev, file->ino);
 	struct nt_mapped_file mapped = *file;
 
-	/* The number of a process that ended is in use again. */
-	if (end && end->start_boot_ns != file->start_boot_ns)
+	/* Its number is in use again, or the process runs another program: an end, too. */
+	if (end)
 		end_waiting(agent, end);
 	if (attached)
 		mapped.probed_ns = nt_attached_alloc_ns(attached);
@@ -288,11 +288,12 @@ static int sample(void *data, uint32_t pid, uint32_t tid, const char *gpu, struc
 	return 0;
 }
 
-static bool shares_card(void *data, uint32_t pid, uint32_t other)
+static enum nt_gpu_shared shared_card(void *data, uint32_t pid, uint32_t other)
 {
 	const struct nt_agent *agent = data;
 
-	return agent->gpu_health && nt_gpu_health_shares(agent->gpu_health, pid, other);
+	return agent->gpu_health ? nt_gpu_health_shared(agent->gpu_health, pid, other)
+				 : NT_GPU_SHARED_UNKNOWN;
 }
 
 static bool counters(void *data, uint32_t pid, struct nt_process_counters *ret_counters)
@@ -393,7 +394,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .owner = owner_of,
 			   .awaited = is_awaited,
 			   .locate = locate,
-			   .shares_card = shares_card,
+			   .shared_card = shared_card,
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .called = on_called,

@@ -89,9 +89,11 @@ uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health)
 	return health->begun_ns;
 }
 
-bool nt_gpu_health_shares(const struct nt_gpu_health *health, uint32_t pid, uint32_t other)
+enum nt_gpu_shared nt_gpu_health_shared(const struct nt_gpu_health *health, uint32_t pid,
+					uint32_t other)
 {
-	return health->has_cards && nt_gpu_totals_shares(&health->totals, pid, other);
+	return health->has_cards ? nt_gpu_totals_shared(&health->totals, pid, other)
+				 : NT_GPU_SHARED_UNKNOWN;
 }
 
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health)

@@ -45,8 +45,9 @@ bool nt_gpu_health_of(const struct nt_gpu_health *health, uint32_t pid, const ch
 		      struct nt_gpu_total *ret_total);
 /* When the last answer was requested, by the clock of the ticks; 0: there is none. */
 uint64_t nt_gpu_health_begun_ns(const struct nt_gpu_health *health);
-/* True if both processes computed on one card at the last answer. */
-bool nt_gpu_health_shares(const struct nt_gpu_health *health, uint32_t pid, uint32_t other);
+/* At the last answer. */
+enum nt_gpu_shared nt_gpu_health_shared(const struct nt_gpu_health *health, uint32_t pid,
+					uint32_t other);
 const struct nt_gpu_health_stats *nt_gpu_health_stats(const struct nt_gpu_health *health);
 
 #endif

@@ -268,10 +268,19 @@ bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid, const c
 	       (gpu && *gpu && add_up(totals, pid, gpu, BY_UUID, ret_total));
 }
 
-bool nt_gpu_totals_shares(const struct nt_gpu_totals *totals, uint32_t pid, uint32_t other)
+enum nt_gpu_shared nt_gpu_totals_shared(const struct nt_gpu_totals *totals, uint32_t pid,
+					uint32_t other)
 {
-	for (uint32_t i = 0; i < totals->count; i++)
-		if (has(&totals->card[i].last, pid) && has(&totals->card[i].last, other))
-			return true;
-	return false;
+	bool is_known = false, other_is_known = false;
+
+	for (uint32_t i = 0; i < totals->count; i++) {
+		const bool is_here = has(&totals->card[i].last, pid);
+		const bool other_is_here = has(&totals->card[i].last, other);
+
+		if (is_here && other_is_here)
+			return NT_GPU_SHARED_YES;
+		is_known |= is_here;
+		other_is_known |= other_is_here;
+	}
+	return is_known && other_is_known ? NT_GPU_SHARED_NO : NT_GPU_SHARED_UNKNOWN;
 }

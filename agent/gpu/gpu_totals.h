@@ -48,7 +48,8 @@ void nt_gpu_totals_add(struct nt_gpu_totals *totals, const struct nt_gpu_cards *
 bool nt_gpu_totals_get(const struct nt_gpu_totals *totals, uint32_t pid, const char *gpu,
 		       struct nt_gpu_total *ret_total);
 
-/* True if both processes computed on one card at the last reading. */
-bool nt_gpu_totals_shares(const struct nt_gpu_totals *totals, uint32_t pid, uint32_t other);
+/* At the last reading. */
+enum nt_gpu_shared nt_gpu_totals_shared(const struct nt_gpu_totals *totals, uint32_t pid,
+					uint32_t other);
 
 #endif

@@ -24,4 +24,11 @@ struct nt_gpu_total {
 	char model[NT_GPU_MODEL]; /* "": not known, or the process has several models */
 };
 
+/* Whether two processes compute on one card. Unknown: the driver does not state the card of both. */
+enum nt_gpu_shared {
+	NT_GPU_SHARED_UNKNOWN,
+	NT_GPU_SHARED_NO,
+	NT_GPU_SHARED_YES,
+};
+
 #endif

@@ -113,3 +113,17 @@ void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_envir
 	read_gpu(env, &placement);
 	*ret_placement = placement;
 }
+
+bool nt_placement_states_one_gpu(const struct nt_placement *placement,
+				 const struct nt_placement *other)
+{
+	const char *gpu = placement->gpu;
+
+	if (!gpu[0] || strcmp(gpu, other->gpu) != 0)
+		return false;
+	if (strncmp(gpu, "GPU-", 4) == 0 || strncmp(gpu, "MIG-", 4) == 0)
+		return true;
+	return strcmp(placement->container, other->container) == 0 &&
+	       memcmp(placement->pod_uid, other->pod_uid, sizeof(placement->pod_uid)) == 0 &&
+	       strcmp(placement->workload.job, other->workload.job) == 0;
+}

@@ -6,6 +6,8 @@
 #ifndef NT_AGENT_IDENTITY_PLACEMENT_H
 #define NT_AGENT_IDENTITY_PLACEMENT_H
 
+#include <stdbool.h>
+
 #include "agent/identity/cgroup.h"
 #include "agent/identity/environ.h"
 #include "agent/identity/workload.h"
@@ -33,5 +35,12 @@ struct nt_placement {
  */
 void nt_placement_read_own(const struct nt_cgroup *cgroup, const struct nt_environ *env,
 			   struct nt_placement *ret_placement);
+
+/*
+ * True if both state the same GPU, and that text means one card: a UUID, or an index in one container,
+ * pod and job. A process may state any.
+ */
+bool nt_placement_states_one_gpu(const struct nt_placement *placement,
+				 const struct nt_placement *other);
 
 #endif

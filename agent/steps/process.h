@@ -126,8 +126,10 @@ struct nt_process {
 
 	struct nt_gpu_heap *heap; /* owned; NULL until it allocates device memory */
 	bool heap_is_partial; /* some of its calls were not observed so far */
-	struct nt_window_holder heap_holder; /* of the heap's last failure … */
-	uint64_t heap_holder_ns; /* … and when it was looked for, boot time */
+	struct nt_window_holder heap_holder; /* of the heap's last failure */
+	bool heap_holder_is_due; /* it was not looked for after that */
+	uint32_t heap_searches; /* for holders, since … */
+	uint64_t heap_searches_ns; /* boot time */
 	uint64_t heap_sent_ns; /* when its call sites were sent last; 0: never, or they changed */
 	uint32_t heap_leaks; /* sites that were reported as leaks */
 

@@ -7,8 +7,8 @@
 #include "common/base/hash.h"
 #include "common/system/clock.h"
 
-#define SITES_NS  (10 * NT_SECOND) /* from one report of call sites to the next */
-#define HOLDER_NS (100 * NT_MILLISECOND) /* from one search for a holder to the next */
+#define SITES_NS (10 * NT_SECOND) /* from one report of call sites to the next */
+#define SEARCHES 8 /* for a holder, of a process in a second; the last one waits for the window */
 
 /* Without any of these the heap is not known: the runtime's cudaFree is a synchronising call. */
 #define HEAP_SHED (NT_WIRE_SHED_ALLOCATIONS | NT_WIRE_SHED_SYNCS)
@@ -93,17 +93,20 @@ static struct nt_gpu_heap *heap_of(struct nt_tracker *tracker, struct nt_process
 
 /* ---- who holds the memory -------------------------------------------------------------------- */
 
-/* True if both use the same card, as far as that is known. */
+/* True if both use the same card, as far as that is known: by the driver, else by what they state. */
 static bool shares_card(const struct nt_tracker *tracker, const struct nt_process *process,
 			const struct nt_process *other)
 {
 	const struct nt_tracker_source *source = &tracker->options.source;
+	enum nt_gpu_shared shared = NT_GPU_SHARED_UNKNOWN;
 
 	if (process == other)
 		return true;
-	if (process->placement.gpu[0] && strcmp(process->placement.gpu, other->placement.gpu) == 0)
-		return true;
-	return source->shares_card && source->shares_card(source->data, process->pid, other->pid);
+	if (source->shared_card)
+		shared = source->shared_card(source->data, process->pid, other->pid);
+	if (shared != NT_GPU_SHARED_UNKNOWN)
+		return shared == NT_GPU_SHARED_YES;
+	return nt_placement_states_one_gpu(&process->placement, &other->placement);
 }
 
 static void name_holder(const struct nt_process *process, uint64_t bytes,
@@ -171,11 +174,17 @@ void nt_tracker_memory(struct nt_tracker *tracker, struct nt_process *process,
 		return;
 	tracker->stats.heap_out_of_memory++;
 	process->heap_sent_ns = 0;
-	/* All processes are looked at: one that fails again and again must not choose how often. */
-	if (process->heap_holder_ns && call->ret_ns < process->heap_holder_ns + HOLDER_NS)
-		return;
-	process->heap_holder_ns = call->ret_ns;
-	find_holder(tracker, process);
+	/*
+	 * All processes are looked at: one that fails again and again must not choose how often. An
+	 * allocator that tries again frees what it keeps first: its holder may be another then.
+	 */
+	if (call->ret_ns >= process->heap_searches_ns + NT_SECOND) {
+		process->heap_searches_ns = call->ret_ns;
+		process->heap_searches = 0;
+	}
+	process->heap_holder_is_due = ++process->heap_searches > SEARCHES;
+	if (!process->heap_holder_is_due)
+		find_holder(tracker, process);
 }
 
 /* ---- reports -------------------------------------------------------------------------------- */
@@ -229,6 +238,10 @@ void nt_tracker_report_heap(const struct nt_tracker *tracker, struct nt_rank *ra
 	/* The memory is the process's: with several ranks, the first one sends it. */
 	if (rank != process->rank[0] || !process->heap)
 		return;
+	if (process->heap_holder_is_due) {
+		find_holder(tracker, process);
+		process->heap_holder_is_due = false;
+	}
 	if (rank->sums.steps && !context->unobserved_ns)
 		nt_gpu_heap_sample(process->heap);
 	leaks = leaks_of(process->heap);

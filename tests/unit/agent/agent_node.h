@@ -74,7 +74,8 @@ struct node {
 	uint32_t awaited_pid; /* discovery has not finished with it; 0: none */
 	uint64_t ranked; /* processes that became ranks */
 	uint32_t ranked_pid;
-	bool shares_card; /* all processes use one */
+	enum nt_gpu_shared shared_card; /* of any two processes */
+	uint32_t card_lookups;
 	uint64_t sites_wanted, site_wanted; /* how often, and the last one */
 	uint64_t now_ns;
 };
@@ -251,13 +252,14 @@ static inline void node_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	node->ranked_pid = pid;
 }
 
-static inline bool node_shares_card(void *data, uint32_t pid, uint32_t other)
+static inline enum nt_gpu_shared node_shared_card(void *data, uint32_t pid, uint32_t other)
 {
-	const struct node *node = data;
+	struct node *node = data;
 
 	(void)pid;
 	(void)other;
-	return node->shares_card;
+	node->card_lookups++;
+	return node->shared_card;
 }
 
 static inline void node_site_wanted(void *data, uint32_t pid, uint64_t start_boot_ns,
@@ -289,7 +291,7 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 			   .owner = node_owner,
 			   .awaited = node_awaits,
 			   .locate = node_locate,
-			   .shares_card = node_shares_card,
+			   .shared_card = node_shared_card,
 			   .data = node},
 		.sink = {.window = node_window,
 			 .ranked = node_ranked,

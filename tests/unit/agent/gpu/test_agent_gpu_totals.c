@@ -380,13 +380,14 @@ static void processes_share_a_card_that_both_compute_on(void **state)
 	reading->cards.card[1].pid[0] = PID + 1;
 	reading->cards.card[1].pids = 1;
 	read_after(reading, NT_SECOND);
-	assert_false(nt_gpu_totals_shares(&reading->totals, PID, PID + 1));
+	assert_int_equal(nt_gpu_totals_shared(&reading->totals, PID, PID + 1), NT_GPU_SHARED_NO);
 	reading->cards.card[1].pid[1] = PID;
 	reading->cards.card[1].pids = 2;
 	read_after(reading, NT_SECOND);
-	assert_true(nt_gpu_totals_shares(&reading->totals, PID, PID + 1));
-	assert_true(nt_gpu_totals_shares(&reading->totals, PID + 1, PID));
-	assert_false(nt_gpu_totals_shares(&reading->totals, PID, PID + 2));
+	assert_int_equal(nt_gpu_totals_shared(&reading->totals, PID, PID + 1), NT_GPU_SHARED_YES);
+	assert_int_equal(nt_gpu_totals_shared(&reading->totals, PID + 1, PID), NT_GPU_SHARED_YES);
+	assert_int_equal(nt_gpu_totals_shared(&reading->totals, PID, PID + 2),
+			 NT_GPU_SHARED_UNKNOWN);
 }
 
 #define TOTALS_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -156,6 +156,29 @@ static void of_a_list_that_was_cut_the_last_is_not_used(void **state)
 	assert_string_equal(placement.gpu, "");
 }
 
+static void an_index_is_one_gpu_in_one_container(void **state)
+{
+	struct nt_placement one = {.gpu = "cuda:0", .container = "a", .pod_uid = {1}}, other = one;
+
+	(void)state;
+	assert_true(nt_placement_states_one_gpu(&one, &other));
+	memcpy(other.container, "b", 2);
+	assert_false(nt_placement_states_one_gpu(&one, &other));
+	other = one;
+	other.pod_uid[0] = 2;
+	assert_false(nt_placement_states_one_gpu(&one, &other));
+	other = one;
+	memcpy(other.workload.job, "job", 4);
+	assert_false(nt_placement_states_one_gpu(&one, &other));
+	memcpy(one.gpu, "GPU-12", 7);
+	memcpy(other.gpu, "GPU-12", 7);
+	assert_true(nt_placement_states_one_gpu(&one, &other));
+	other.gpu[5] = '3';
+	assert_false(nt_placement_states_one_gpu(&one, &other));
+	one.gpu[0] = other.gpu[0] = '\0';
+	assert_false(nt_placement_states_one_gpu(&one, &other));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +187,7 @@ int main(void)
 		cmocka_unit_test(a_gpu_is_named_where_there_is_no_doubt_which),
 		cmocka_unit_test(who_sees_no_gpu_of_its_container_has_its_place_among_them),
 		cmocka_unit_test(of_a_list_that_was_cut_the_last_is_not_used),
+		cmocka_unit_test(an_index_is_one_gpu_in_one_container),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Device memory of ranks: from events of allocations to windows. */
+#include "agent/tracker/tracker_impl.h"
 #include "tests/unit/agent/agent_job.h"
 
 #define MIB (1ULL << 20)
@@ -220,7 +221,7 @@ static void out_of_memory_names_another_process_on_the_same_card(void **state)
 	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
 	run_steps(20, 0);
 	assert_int_equal(last_with_sites()->failure.holder_pid, PID);
-	node.shares_card = true;
+	node.shared_card = NT_GPU_SHARED_YES;
 	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
 	run_steps(20, 0);
 	failure = &last_with_sites()->failure;
@@ -243,20 +244,52 @@ static void out_of_memory_names_another_process_on_the_same_card(void **state)
 	assert_int_equal(last_with_sites()->failure.holder_offset, 0x99);
 }
 
+/* Any process may state any card, and an index is one of its container. */
+static void the_driver_decides_which_processes_share_a_card(void **state)
+{
+	static const enum nt_gpu_shared shared[] = {NT_GPU_SHARED_UNKNOWN, NT_GPU_SHARED_NO};
+
+	(void)state;
+	ENVIRON(&node, OTHER_PID, "CUDA_VISIBLE_DEVICES=GPU-1\0");
+	map_probed(OTHER_PID, 1);
+	ENVIRON(&node, OTHER_PID + 1, "CUDA_VISIBLE_DEVICES=GPU-1\0");
+	map_probed(OTHER_PID + 1, 1);
+	give_memory(OTHER_PID, "cudaMalloc", NT_LIBRARY_CUDART, 0x1000, 5 * MIB, WEIGHTS, 0);
+	give_memory(OTHER_PID + 1, "cudaMalloc", NT_LIBRARY_CUDART, 0x1000, 50 * MIB, LEAK, 0);
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		struct nt_process *process;
+
+		node.shared_card = shared[i];
+		give_memory(OTHER_PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
+		process = nt_tracker_process(node.tracker, OTHER_PID);
+		assert_int_equal(process->heap_holder.pid,
+				 shared[i] == NT_GPU_SHARED_NO ? OTHER_PID : OTHER_PID + 1);
+	}
+}
+
 static void a_holder_is_not_looked_for_at_each_of_many_failures(void **state)
 {
 	(void)state;
 	allocate(0x1000, 5 * MIB, WEIGHTS);
 	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 90 * MIB, WEIGHTS, 2);
 	allocate(0x2000, 50 * MIB, LEAK);
+	/* PyTorch frees what it keeps and tries again: what is held at that time counts. */
 	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 91 * MIB, WEIGHTS, 2);
 	run_steps(20, 0);
 	assert_int_equal(last_with_sites()->failure.bytes, 91 * MIB);
-	assert_int_equal(last_with_sites()->failure.holder_bytes, 5 * MIB);
-	give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 92 * MIB, WEIGHTS, 2);
-	run_steps(20, 0);
 	assert_int_equal(last_with_sites()->failure.holder_bytes, 55 * MIB);
-	assert_int_equal(last()->out_of_memory, 3);
+	/* Of many the last one's is looked for with the window. */
+	ENVIRON(&node, OTHER_PID, "PATH=/bin\0");
+	map_probed(OTHER_PID, 1);
+	give_memory(OTHER_PID, "cudaMalloc", NT_LIBRARY_CUDART, 0x1000, 90 * MIB, LEAK, 0);
+	node.card_lookups = 0;
+	for (int i = 0; i < 100; i++)
+		give_memory(PID, "cudaMalloc", NT_LIBRARY_CUDART, 0, 92 * MIB, WEIGHTS, 2);
+	assert_in_range(node.card_lookups, 6, 8);
+	node.shared_card = NT_GPU_SHARED_YES;
+	run_steps(20, 0);
+	assert_int_equal(last_with_sites()->failure.holder_pid, OTHER_PID);
+	assert_int_equal(last()->out_of_memory, 102);
 }
 
 /* ---- what is not known ---------------------------------------------------------------------- */
@@ -378,6 +411,7 @@ int main(void)
 		TEST(a_site_is_looked_up_and_then_sent_with_its_file),
 		TEST(out_of_memory_names_the_process_itself),
 		TEST(out_of_memory_names_another_process_on_the_same_card),
+		TEST(the_driver_decides_which_processes_share_a_card),
 		TEST(a_holder_is_not_looked_for_at_each_of_many_failures),
 		TEST(calls_before_the_probes_make_a_lower_bound),
 		TEST(after_lost_events_and_pauses_the_figures_begin_anew),
