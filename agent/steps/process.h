@@ -117,7 +117,8 @@ struct nt_process {
 	uint64_t gpu_second; /* in which these batches came */
 	uint32_t gpu_batches;
 	uint32_t gpu_floods; /* seconds with too many of them */
-	bool gpu_is_refused; /* it cannot be measured, which was logged */
+	bool gpu_is_refused
+		[2]; /* it cannot be measured, which was logged; [1]: by NCCL's library */
 	bool gpu_is_silent; /* it launched kernels while it was measured, and reported none */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 

@@ -152,11 +152,13 @@ static bool may_log(struct nt_tracker *tracker)
 
 static void note_given_up(struct nt_tracker *tracker, struct nt_process *process)
 {
+	bool *is_refused = &process->gpu_is_refused[is_by_communication(process)];
 	int32_t result;
 
-	if (process->gpu_is_refused || !nt_gpu_records_given_up(process->gpu_records, &result))
+	/* Once for each library: both may repeat it. */
+	if (*is_refused || !nt_gpu_records_given_up(process->gpu_records, &result))
 		return;
-	process->gpu_is_refused = true;
+	*is_refused = true;
 	tracker->stats.gpu_refused++;
 	if (!may_log(tracker))
 		return;
@@ -245,7 +247,6 @@ static struct nt_gpu_records *records_of(struct nt_tracker *tracker, struct nt_p
 		if (!nt_gpu_records_given_up(process->gpu_records, &result))
 			return NULL;
 		close_process(tracker, process);
-		process->gpu_is_refused = false;
 	}
 	if (!process->gpu_records &&
 	    nt_gpu_records_new(process->pid, by_communication, &process->gpu_records) < 0) {

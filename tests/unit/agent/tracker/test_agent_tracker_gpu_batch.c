@@ -215,6 +215,13 @@ static void a_process_that_cannot_be_measured_is_counted_once(void **state)
 	}
 	assert_int_equal(stats_of(&device).gpu_refused, 1);
 	assert_int_equal(stats_of(&device).gpu_silent, 0);
+	/* Two libraries repeat in turn that they cannot measure. */
+	for (int i = 0; i < 6; i++) {
+		batch.h.row = row_of(i % 2 ? NT_LIBRARY_NCCL_PROFILER : NT_LIBRARY_GPU);
+		batch.h.entry_ns = device.node.now_ns;
+		nt_tracker_gpu_batch(device.node.tracker, &batch);
+	}
+	assert_int_equal(stats_of(&device).gpu_refused, 2);
 	node_stop(&device.node);
 }
 
