@@ -30,19 +30,21 @@ static void compare_rates(struct nt_device_clock *clock, uint64_t device, uint64
 enum nt_device_clock_result nt_device_clock_seen(struct nt_device_clock *clock, uint64_t device,
 						 uint64_t boot)
 {
-	const int64_t ahead = (int64_t)(boot - device);
+	const uint64_t ahead = boot - device;
+	int64_t later_ns;
 
 	if (!clock->is_known)
 		*clock = (struct nt_device_clock){1, ahead, boot, device, 0};
 	compare_rates(clock, device, boot);
 	if (clock->apart >= RATES_APART)
 		return NT_DEVICE_CLOCK_OTHER;
-	if (ahead < clock->ahead)
+	later_ns = (int64_t)(ahead - clock->ahead); /* modulo 2^64: a wrong time may be any number */
+	if (later_ns < 0)
 		clock->ahead = ahead;
-	return ahead - clock->ahead < LATE_NS ? NT_DEVICE_CLOCK_GOOD : NT_DEVICE_CLOCK_LATE;
+	return later_ns < LATE_NS ? NT_DEVICE_CLOCK_GOOD : NT_DEVICE_CLOCK_LATE;
 }
 
 uint64_t nt_device_clock_boot(const struct nt_device_clock *clock, uint64_t device)
 {
-	return device + (uint64_t)clock->ahead;
+	return device + clock->ahead;
 }

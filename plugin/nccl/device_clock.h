@@ -19,7 +19,7 @@ enum nt_device_clock_result {
 
 struct nt_device_clock {
 	int is_known;
-	int64_t ahead; /* of boot time, before the device's */
+	uint64_t ahead; /* of boot time, before the device's; modulo 2^64 */
 	uint64_t boot, device; /* since when their rates are compared */
 	uint32_t apart; /* comparisons in a row that differed */
 };

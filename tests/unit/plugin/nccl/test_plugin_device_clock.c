@@ -98,6 +98,25 @@ static void clocks_of_another_unit_are_noticed(void **state)
 	assert_int_equal(noticed_after_ns(1000, 999), 0);
 }
 
+/* A device that is wrong may report anything; distances are modulo 2^64. */
+static void any_number_may_be_reported(void **state)
+{
+	struct nt_device_clock clock = {0};
+	uint64_t far = 1;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		far *= UINT64_C(6364136223846793005);
+		(void)see(&clock, far, SECOND + i);
+	}
+	nt_device_clock_reset(&clock);
+	assert_int_equal(see(&clock, UINT64_C(3) << 62, SECOND), NT_DEVICE_CLOCK_GOOD);
+	assert_int_equal(see(&clock, 0, SECOND + 1), NT_DEVICE_CLOCK_GOOD);
+	assert_int_equal(see(&clock, UINT64_C(1) << 62, SECOND + 2), NT_DEVICE_CLOCK_GOOD);
+	assert_int_equal(nt_device_clock_boot(&clock, UINT64_C(1) << 62), SECOND + 2);
+	assert_int_equal(see(&clock, 0, SECOND + 3), NT_DEVICE_CLOCK_LATE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +125,7 @@ int main(void)
 		cmocka_unit_test(a_report_that_is_a_second_late_is_said_to_be),
 		cmocka_unit_test(a_host_that_stands_still_is_forgiven),
 		cmocka_unit_test(clocks_of_another_unit_are_noticed),
+		cmocka_unit_test(any_number_may_be_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
