@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/probes/probe.h"
 #include "bench/mark_probes.h"
@@ -21,6 +22,9 @@ enum {
 	COLLECTIVES = 16 * 1024, /* of a round */
 	CHANNELS = 2,
 	EVENTS = 8 + 3 * CHANNELS, /* calls of the plugin for a collective */
+	STEPS = 64, /* of an operation of a proxy */
+	STEP_EVENTS = 5, /* calls of the plugin for a step */
+	OPS = 2048, /* of a round */
 };
 
 static void *context;
@@ -97,9 +101,42 @@ static double events(void)
 	return (mark_probes_cpu_ns() - begin) / ((double)EVENTS * COLLECTIVES);
 }
 
+/* A send of a proxy. Of the peer, channel 0 is measured. */
+static void send_steps(uint8_t channel)
+{
+	union nt_nccl_state_args args = {.bytes = 1 << 19};
+	void *step, *op = start(NT_NCCL_PROXY_OP, NULL,
+				(struct nt_nccl_event){.proxy_op = {.pid = (int)getpid(),
+								    .channel = channel,
+								    .peer = 1,
+								    .steps = STEPS,
+								    .is_send = 1}});
+
+	for (int i = 0; i < STEPS; i++) {
+		step = start(NT_NCCL_PROXY_STEP, op,
+			     (struct nt_nccl_event){.proxy_step = {.step = i}});
+		(void)ncclProfiler_v6.state(step, 8, &args);
+		(void)ncclProfiler_v6.state(step, 20, &args);
+		(void)ncclProfiler_v6.state(step, NT_NCCL_STEP_SEND_WAIT, &args);
+		(void)ncclProfiler_v6.stop(step);
+	}
+	(void)ncclProfiler_v6.stop(op);
+}
+
+/* ns per event of a step. */
+static double step_events(uint8_t channel)
+{
+	const double begin = mark_probes_cpu_ns();
+
+	for (int i = 0; i < OPS; i++)
+		send_steps(channel);
+	return (mark_probes_cpu_ns() - begin) / ((double)OPS * STEPS * STEP_EVENTS);
+}
+
 int main(int argc, char **argv)
 {
-	static double idle[MARK_PROBES_ROUNDS], with[MARK_PROBES_ROUNDS], bare[MARK_PROBES_ROUNDS];
+	static double idle[MARK_PROBES_ROUNDS], with[MARK_PROBES_ROUNDS], bare[MARK_PROBES_ROUNDS],
+		sends[MARK_PROBES_ROUNDS], other[MARK_PROBES_ROUNDS];
 	struct mark_probes *probes;
 	double ratio, alone, empty;
 	uint64_t rounds = 15;
@@ -113,6 +150,8 @@ int main(int argc, char **argv)
 		if (mark_probes_attach(probes, NT_LIBRARY_NCCL_PROFILER) < 0)
 			return 1;
 		with[i] = events();
+		sends[i] = step_events(0);
+		other[i] = step_events(1);
 		bare[i] = mark_probes_fire();
 		mark_probes_detach(probes);
 	}
@@ -128,5 +167,9 @@ int main(int argc, char **argv)
 	       ratio * empty, ratio, ratio <= 1.25 ? "met" : "missed");
 	printf("  a whole collective with the agent             %8.1f  (%d events)\n",
 	       ratio * empty * EVENTS, EVENTS);
+	printf("  a step of a proxy, of a measured channel      %8.1f  (%d events)\n",
+	       STEP_EVENTS * mark_probes_median(sends, rounds), STEP_EVENTS);
+	printf("  the same of another channel                   %8.1f\n",
+	       STEP_EVENTS * mark_probes_median(other, rounds));
 	return 0;
 }

@@ -34,6 +34,7 @@ enum nt_gpu_record_kind {
 	 * of the interface or of the library.
 	 */
 	NT_GPU_RECORD_GIVEN_UP,
+	NT_GPU_RECORD_TRANSFER, /* struct nt_gpu_transfer: what was sent to a rank since the last one */
 	NT_GPU_RECORD_KIND_END, /* keep last */
 };
 
@@ -59,6 +60,27 @@ struct nt_gpu_record {
 	__u32 graph; /* id of the graph that it is part of; 0: none */
 };
 
+/*
+ * Sends of one size to one rank of a communicator, each from when the network took it to its
+ * completion. Of sends of several sizes, the largest.
+ */
+struct nt_gpu_transfer {
+	__u64 comm; /* ncclComm.commHash */
+	__u32 rank,
+		peer; /* of the sender and the receiver in it; peer NT_GPU_NO_PEER: not measured */
+	__u32 bytes; /* of one send */
+	__u32 shortest_ns; /* send */
+	__u16 kind; /* NT_GPU_RECORD_TRANSFER */
+	__u16 sends; /* the largest number: that many or more */
+	__u32 busy_ns; /* with one of them under way */
+};
+
+#define NT_GPU_NO_PEER 0xffffffffU
+
 _Static_assert(sizeof(struct nt_gpu_record) == 32, "shared with the agent");
+_Static_assert(sizeof(struct nt_gpu_transfer) == sizeof(struct nt_gpu_record) &&
+		       __builtin_offsetof(struct nt_gpu_transfer, kind) ==
+			       __builtin_offsetof(struct nt_gpu_record, kind),
+	       "one record in place of the other");
 
 #endif

@@ -38,7 +38,8 @@ enum nt_device_clock_result nt_device_clock_seen(struct nt_device_clock *clock, 
 	compare_rates(clock, device, boot);
 	if (clock->apart >= RATES_APART)
 		return NT_DEVICE_CLOCK_OTHER;
-	later_ns = (int64_t)(ahead - clock->ahead); /* modulo 2^64: a wrong time may be any number */
+	later_ns =
+		(int64_t)(ahead - clock->ahead); /* modulo 2^64: a wrong time may be any number */
 	if (later_ns < 0)
 		clock->ahead = ahead;
 	return later_ns < LATE_NS ? NT_DEVICE_CLOCK_GOOD : NT_DEVICE_CLOCK_LATE;

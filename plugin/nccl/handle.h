@@ -16,6 +16,8 @@ enum nt_handle_kind {
 	NT_HANDLE_CALL,
 	NT_HANDLE_CHANNEL,
 	NT_HANDLE_TIME,
+	NT_HANDLE_PROXY_OP,
+	NT_HANDLE_PROXY_STEP,
 	NT_HANDLE_KINDS = 8,
 };
 
@@ -40,6 +42,11 @@ static inline uint32_t nt_handle_slot(const void *handle)
 	return (uint32_t)((uintptr_t)handle / NT_HANDLE_KINDS % NT_HANDLE_SLOTS);
 }
 
+static inline uint64_t nt_handle_generation(const void *handle)
+{
+	return (uintptr_t)handle / NT_HANDLE_KINDS / NT_HANDLE_SLOTS;
+}
+
 static inline void *nt_handle_of_time(uint64_t time_ns)
 {
 	return (void *)(uintptr_t)(time_ns * NT_HANDLE_KINDS + /* NOLINT(performance-*) */
@@ -54,8 +61,7 @@ static inline uint64_t nt_handle_time(const void *handle)
 /* True if it is of that generation, which is in use. */
 static inline int nt_handle_is_of(const void *handle, uint64_t generation)
 {
-	return generation % 2 &&
-	       (uintptr_t)handle / NT_HANDLE_KINDS / NT_HANDLE_SLOTS == (uintptr_t)generation;
+	return generation % 2 && nt_handle_generation(handle) == (uintptr_t)generation;
 }
 
 #endif

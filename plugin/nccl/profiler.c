@@ -4,11 +4,13 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plugin/batch.h"
 #include "plugin/nccl/bounded_lock.h"
 #include "plugin/nccl/device_clock.h"
 #include "plugin/nccl/handle.h"
+#include "plugin/nccl/proxy_send.h"
 #include "plugin/nccl/record_batch.h"
 
 /* By which a kernel may begin before its call: steps of the device's clock. */
@@ -17,13 +19,12 @@
 #define LAUNCH_NS 100000000
 /* From a call to its event, at most; a later one is of a graph's replay. */
 #define CALLED_NS 1000000000
-/* Between two records that no time is reported. */
-#define SAID_NS 1000000000
 /* Without measurement, after a call that a graph is made of. */
 #define CAPTURED_NS 1000000000
 
 struct profiled_comm {
 	uint64_t generation; /* odd: in use */
+	uint64_t hash;
 	int *mask;
 	int version;
 	enum nt_profiler_use use;
@@ -63,7 +64,7 @@ static int written;
 static uint32_t window, pending; /* calls of this window whose kernels have not ended */
 static uint32_t correlation;
 static uint64_t captured_ns; /* 0: no call of a graph was seen */
-static uint64_t said_ns; /* when it was reported last that no time is; 0: never */
+static int own_pid;
 static int drifted; /* why times are not used any more: NT_PROFILER_…; 0: they are */
 static struct nt_device_clock device_clock;
 
@@ -135,13 +136,16 @@ static void report_state(enum nt_gpu_record_kind kind, uint32_t code, uint64_t n
 }
 
 /* What is enqueued from now on is reported: NCCL reads the mask at the begin of a call. */
-static void open_window(uint64_t now_ns)
+static void open_window(enum nt_profiler_use use, uint64_t now_ns)
 {
 	window++;
 	pending = 0;
 	nt_device_clock_reset(&device_clock);
+	nt_proxy_send_reset();
 	report_state(NT_GPU_RECORD_OPEN, 0, now_ns);
-	if (drifted)
+	if (use == NT_PROFILER_NOT_REQUESTED)
+		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_ON_REQUEST, now_ns);
+	else if (drifted)
 		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)drifted, now_ns);
 	__atomic_store_n(&nt_profiler_is_open, 1, __ATOMIC_RELAXED);
 }
@@ -160,15 +164,6 @@ static void give_up(int result, uint64_t now_ns)
 	drifted = result;
 }
 
-/* No window is open. */
-static void report_not_requested(uint64_t now_ns)
-{
-	if (said_ns && now_ns - said_ns < SAID_NS)
-		return;
-	said_ns = now_ns;
-	report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_ON_REQUEST, now_ns);
-}
-
 /* ---- the mask ------------------------------------------------------------------------------- */
 
 /* The event that costs least and comes with each call. */
@@ -177,17 +172,31 @@ static int idle_mask(int version)
 	return version >= 5 ? NT_NCCL_GROUP_API : NT_NCCL_GROUP;
 }
 
+/* NCCL keeps the mask of a call that becomes part of a graph for all of its replays. */
+static int is_capturing(uint64_t now_ns)
+{
+	return captured_ns && now_ns - captured_ns < CAPTURED_NS;
+}
+
+static int has_kernels(enum nt_profiler_use use)
+{
+	return use == NT_PROFILER_IN_WINDOWS || use == NT_PROFILER_ALWAYS;
+}
+
 static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 {
-	const int all = NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL;
+	const int kernels = NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL;
+	const int opens = nt_profiler_is_open && !is_capturing(now_ns);
 	int mask = __atomic_load_n(&nt_profiler_chained_mask, __ATOMIC_RELAXED);
 
-	if (comm->use != NT_PROFILER_NEVER)
-		mask |= idle_mask(comm->version);
+	if (comm->use == NT_PROFILER_NEVER)
+		return mask;
+	mask |= idle_mask(comm->version);
+	if (opens)
+		mask |= NT_NCCL_PROXY_OP | NT_NCCL_PROXY_STEP;
 	if (comm->use == NT_PROFILER_ALWAYS ||
-	    (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
-	     (!captured_ns || now_ns - captured_ns >= CAPTURED_NS)))
-		mask |= all;
+	    (comm->use == NT_PROFILER_IN_WINDOWS && opens && !drifted))
+		mask |= kernels;
 	return mask;
 }
 
@@ -388,7 +397,7 @@ static void end_channel(struct profiled_channel *channel, uint64_t stop, uint64_
 
 /* ---- the interface -------------------------------------------------------------------------- */
 
-void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use)
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash)
 {
 	struct profiled_comm *comm = NULL;
 	void *context = NULL;
@@ -401,8 +410,10 @@ void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use)
 		if (comms[slot].generation % 2 == 0)
 			comm = &comms[slot];
 	}
+	own_pid = (int)getpid();
 	if (comm) {
 		*comm = (struct profiled_comm){.generation = comm->generation + 1,
+					       .hash = hash,
 					       .mask = mask,
 					       .version = version,
 					       .use = use};
@@ -438,6 +449,18 @@ void nt_profiler_write_mask(void *context)
 	let_go();
 }
 
+static void *start_call(struct profiled_comm *comm, const struct nt_nccl_event *event, int is_p2p,
+			uint64_t now_ns)
+{
+	if (drifted || (comm && !has_kernels(comm->use)))
+		return NULL;
+	if (comm)
+		return add_call(comm, event, is_p2p, now_ns);
+	/* Of a communicator over the cap: the gap in the numbers says so. */
+	nt_record_batch_lose(1);
+	return NULL;
+}
+
 static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event *event,
 			 uint64_t type, uint64_t now_ns)
 {
@@ -451,13 +474,13 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
 		return nt_handle_of_time(now_ns);
 	case NT_NCCL_COLLECTIVE:
 	case NT_NCCL_P2P:
-		if (comm)
-			return add_call(comm, event, type == NT_NCCL_P2P, now_ns);
-		/* Of a communicator over the cap: the gap in the numbers says so. */
-		nt_record_batch_lose(1);
-		return NULL;
+		return start_call(comm, event, type == NT_NCCL_P2P, now_ns);
 	case NT_NCCL_KERNEL_CHANNEL:
-		return add_channel(event, now_ns);
+		return drifted ? NULL : add_channel(event, now_ns);
+	case NT_NCCL_PROXY_OP:
+		/* That of another process comes with its communicator, a pointer that means nothing here. */
+		return comm && event->proxy_op.pid == own_pid ? nt_proxy_send_op(comm->hash, event)
+							      : NULL;
 	default:
 		return NULL;
 	}
@@ -469,15 +492,25 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
  */
 static int turn_window(const struct profiled_comm *comm, int is_wanted, uint64_t now_ns)
 {
-	if (comm && comm->use == NT_PROFILER_NOT_REQUESTED && is_wanted)
-		report_not_requested(now_ns);
-	if (comm && (comm->use == NT_PROFILER_NEVER || comm->use == NT_PROFILER_NOT_REQUESTED))
+	if (comm && comm->use == NT_PROFILER_NEVER)
 		return 0;
 	if (comm && is_wanted && !nt_profiler_is_open)
-		open_window(now_ns);
+		open_window(comm->use, now_ns);
 	else if (comm && !is_wanted && nt_profiler_is_open)
 		close_window(); /* with the communicator's mask, which is written behind it */
 	return nt_profiler_is_open;
+}
+
+static void *start_in_window(struct profiled_comm *comm, const struct nt_nccl_event *event,
+			     uint64_t type, uint64_t now_ns)
+{
+	const uint32_t lost = atomic_exchange_explicit(&missed, 0, memory_order_relaxed);
+
+	if (lost)
+		nt_record_batch_lose(lost);
+	nt_record_batch_tick(now_ns);
+	nt_proxy_send_report(now_ns);
+	return start_event(comm, event, type, now_ns);
 }
 
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event)
@@ -487,29 +520,37 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 	void *handle = NULL;
 	uint64_t now_ns;
 
-	if (nt_profiler_is_idle() || !take())
+	if (nt_profiler_is_idle())
+		return NULL;
+	if (type == NT_NCCL_PROXY_STEP)
+		return version >= 4 ? nt_proxy_send_step(event) : NULL;
+	if (!take())
 		return NULL;
 	now_ns = now();
 	comm = comm_of(context);
-	if (turn_window(comm, nt_batch_is_wanted(), now_ns)) {
-		const uint32_t lost = atomic_exchange_explicit(&missed, 0, memory_order_relaxed);
-
-		if (lost)
-			nt_record_batch_lose(lost);
-		nt_record_batch_tick(now_ns);
-		if (!drifted)
-			handle = start_event(comm, event, type, now_ns);
-	}
+	if (turn_window(comm, nt_batch_is_wanted(), now_ns))
+		handle = start_in_window(comm, event, type, now_ns);
 	if (comm)
 		write_mask(comm, now_ns);
 	let_go();
 	return handle;
 }
 
+static void stop_step(const void *handle)
+{
+	if (!take())
+		return;
+	if (nt_profiler_is_open)
+		nt_proxy_send_done(handle, now());
+	let_go();
+}
+
 void nt_profiler_stop(void *handle)
 {
 	struct profiled_channel *channel;
 
+	if (nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
+		stop_step(handle);
 	/* A call has ended when its kernel has; this is the end of its enqueuing. */
 	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || !take())
 		return;
@@ -519,10 +560,22 @@ void nt_profiler_stop(void *handle)
 	let_go();
 }
 
+static void step_is_sent(const void *handle, size_t bytes)
+{
+	if (!take())
+		return;
+	if (nt_profiler_is_open)
+		nt_proxy_send_taken(handle, bytes, now());
+	let_go();
+}
+
 void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *args)
 {
 	struct profiled_channel *channel;
 
+	if (args && state == NT_NCCL_STEP_SEND_WAIT &&
+	    nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
+		step_is_sent(handle, args->bytes);
 	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || state != NT_NCCL_KERNEL_CHANNEL_STOP ||
 	    !args || !take())
 		return;

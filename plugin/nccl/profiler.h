@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is reported of NCCL: for each collective, send and receive, when the host enqueued it and
- * when its kernel ran. Records are made only while a tracer is attached; else an event costs a look at the
- * request.
+ * when its kernel ran; and how long the network takes for what is sent to other nodes (proxy_send.h).
+ * Records are made only while a tracer is attached; else an event costs a look at the request.
  *
  * NCCL calls from threads of the program and from its own. Nothing here blocks: if another thread
  * holds the tables for too long, the event is lost, and counted. Nothing is allocated. A handle is a
@@ -42,14 +42,14 @@ enum nt_profiler_use {
 	NT_PROFILER_NEVER,
 	NT_PROFILER_IN_WINDOWS,
 	NT_PROFILER_ALWAYS,
-	NT_PROFILER_NOT_REQUESTED, /* it could be always: a tracer gets that as a result */
+	NT_PROFILER_NOT_REQUESTED, /* it could be always: a tracer gets that as a result, and sends alone */
 };
 
 /*
- * A communicator of an interface version. mask: NCCL's, of the process. NULL: there are too many, and
- * none of its events is reported.
+ * A communicator of an interface version. mask: NCCL's, of the process; hash: ncclComm.commHash. NULL: there
+ * are too many, and none of its events is reported.
  */
-void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use);
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash);
 void nt_profiler_remove(void *context);
 /* True while no tracer is attached: then no event is needed. */
 extern int nt_profiler_is_open;

@@ -19,14 +19,20 @@ enum {
 	NT_NCCL_GROUP = 1 << 0,
 	NT_NCCL_COLLECTIVE = 1 << 1,
 	NT_NCCL_P2P = 1 << 2,
+	NT_NCCL_PROXY_OP =
+		1 << 3, /* what a proxy sends or receives of one channel, as the step below */
+	NT_NCCL_PROXY_STEP = 1 << 4,
 	NT_NCCL_KERNEL_CHANNEL = 1 << 6, /* version 4 on: with device times */
 	NT_NCCL_GROUP_API = 1 << 8, /* version 5 on, as the two below */
 	NT_NCCL_COLLECTIVE_API = 1 << 9, /* parent of a collective; comes unasked for, with it */
 	NT_NCCL_P2P_API = 1 << 10, /* the same of a send or receive */
 
-	NT_NCCL_KERNEL_CHANNEL_STOP = 22, /* a state of a kernel channel */
+	/* States. Version 4 on: a send's step is with the network from this one to its stop. */
+	NT_NCCL_STEP_SEND_WAIT = 9,
+	NT_NCCL_KERNEL_CHANNEL_STOP = 22,
 
 	NT_NCCL_CHANNELS = 64, /* of a communicator, at most */
+	NT_NCCL_STEPS = 8, /* of an operation of a proxy that are under way at a time, at most */
 	NT_NCCL_DESCRIPTION_BYTES = 136, /* of version 7, the longest */
 	/* From version 5 on a collective, send or receive has a second parent: its group. */
 	NT_NCCL_COLLECTIVE_GROUP_AT = 104,
@@ -59,6 +65,14 @@ struct nt_nccl_event {
 			uint8_t channels;
 		} p2p;
 		struct {
+			int pid; /* a pid_t: of the process whose operation it is */
+			uint8_t channel;
+			int peer, steps, chunk_bytes, is_send;
+		} proxy_op;
+		struct {
+			int step; /* its number in the operation */
+		} proxy_step;
+		struct {
 			uint8_t channel;
 			uint64_t start; /* of the device's clock, ns */
 		} kernel_channel;
@@ -71,6 +85,7 @@ struct nt_nccl_event {
 
 union nt_nccl_state_args {
 	uint64_t stop; /* of a kernel channel: of the device's clock, ns */
+	size_t bytes; /* of a step that is sent */
 	void *data;
 };
 
@@ -115,6 +130,10 @@ _Static_assert(NT_NCCL_AT(p2p.function) == 24 && NT_NCCL_AT(p2p.buffer) == 32 &&
 		       NT_NCCL_AT(p2p.peer) == 56 && NT_NCCL_AT(p2p.channels) == 60,
 	       "versions 4 to 7");
 _Static_assert(NT_NCCL_AT(kernel_channel.channel) == 24 && NT_NCCL_AT(kernel_channel.start) == 32,
+	       "versions 4 to 7");
+_Static_assert(NT_NCCL_AT(proxy_op.pid) == 24 && NT_NCCL_AT(proxy_op.channel) == 28 &&
+		       NT_NCCL_AT(proxy_op.peer) == 32 && NT_NCCL_AT(proxy_op.is_send) == 44 &&
+		       NT_NCCL_AT(proxy_step.step) == 24,
 	       "versions 4 to 7");
 _Static_assert(NT_NCCL_AT(group_api.is_captured) == 24 && NT_NCCL_AT(group_api.depth) == 28,
 	       "versions 5 to 7");

@@ -29,7 +29,7 @@ $(plugin_libs):
 # Unit tests stand in for CUPTI, and for the waiting at the end of a process.
 $(addprefix $(B)/test/plugin/cupti/test_plugin_,measurement measurement_end): private LDFLAGS += \
 	-Wl,--wrap=nt_cupti_calls_load
-$(addprefix $(B)/test/plugin/nccl/test_plugin_,profiler profiler_random chained): private LDFLAGS += \
+$(addprefix $(B)/test/plugin/nccl/test_plugin_,profiler profiler_random proxy_send chained): private LDFLAGS += \
 	-Wl,--wrap=clock_gettime
 $(B)/test/plugin/cupti/test_plugin_measurement_end: private LDFLAGS += -Wl,--wrap=nanosleep
 

@@ -20,6 +20,10 @@
 #include "plugin/nccl/profiler.h"
 #include "plugin/nccl/profiler_abi.h"
 
+#define KERNELS (NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL)
+#define PROXIES (NT_NCCL_PROXY_OP | NT_NCCL_PROXY_STEP)
+#define ALL     (KERNELS | PROXIES)
+
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 /* The device's clock is behind boot time, or ahead of it: by so much. */
@@ -31,6 +35,8 @@ enum {
 
 extern const struct nt_nccl_profiler ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3,
 	ncclProfiler_v4, ncclProfiler_v5, ncclProfiler_v6, ncclProfiler_v7;
+
+static const int windowed[] = {4, 5, 6}; /* versions that measure kernels in windows */
 
 static int is_asked;
 static uint64_t now_ns = 1000 * SECOND;

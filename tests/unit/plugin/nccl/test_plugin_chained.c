@@ -10,10 +10,8 @@
 
 #include "plugin/nccl/chained.h"
 
-#define ALL (NT_NCCL_GROUP_API | NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL)
-
 enum {
-	PROXY_STEP = 1 << 4,
+	NET_PLUGIN = 1 << 7,
 };
 
 static struct next_plugin_notes *next;
@@ -54,7 +52,7 @@ static void *begin(int version)
 
 	next = library ? dlsym(library, "next_plugin_notes") : NULL;
 	assert_non_null(next);
-	next->wanted = PROXY_STEP;
+	next->wanted = NET_PLUGIN;
 	next->event_bytes = 112;
 	return add_comm(version);
 }
@@ -68,7 +66,7 @@ static void both_get_all_events(void)
 	assert_int_equal(next->id, 7);
 	assert_int_equal(next->ranks, 2);
 	assert_string_equal(next->name, "name");
-	assert_int_equal(mask, NT_NCCL_GROUP_API | PROXY_STEP);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | NET_PLUGIN);
 	/* Its handles and contexts are its own, and so are the parents that it gets. */
 	call = enqueue(6, context, 1);
 	assert_ptr_equal(next->context, &next->inits);
@@ -89,16 +87,16 @@ static void both_get_all_events(void)
 	assert_ptr_equal(next->parent, &next->handle[2]);
 	/* Ours measures beside it. */
 	ask(6, context);
-	assert_int_equal(mask, ALL | PROXY_STEP);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL | NET_PLUGIN);
 	call = enqueue(6, context, 1);
 	end_channel(6, begin_channel(6, context, call, 0, now_ns), now_ns);
 	assert_int_equal(records, 3);
 	end_asking(6, context);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | PROXY_STEP);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | NET_PLUGIN);
 	/* It changes its mask when it likes. */
-	*next->mask = PROXY_STEP | NT_NCCL_COLLECTIVE;
+	*next->mask = NET_PLUGIN | NT_NCCL_COLLECTIVE;
 	begin_call(6, context, 0);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | PROXY_STEP | NT_NCCL_COLLECTIVE);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | NET_PLUGIN | NT_NCCL_COLLECTIVE);
 	/* What it returns is returned. */
 	next->result = 3;
 	assert_int_equal(table_of(6)->stop(call), 3);

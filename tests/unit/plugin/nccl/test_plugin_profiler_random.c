@@ -77,14 +77,27 @@ static struct nt_nccl_event any_event(struct chance *chance)
 	case NT_NCCL_P2P:
 		event.p2p.channels = (uint8_t)draw(chance, 3);
 		break;
+	case NT_NCCL_PROXY_OP:
+		event.rank = (int)draw(chance, 3) - 1;
+		event.proxy_op.pid = (int)getpid() + (draw(chance, 8) == 0);
+		event.proxy_op.peer = (int)draw(chance, 100) - 1;
+		event.proxy_op.channel = (uint8_t)draw(chance, 2);
+		event.proxy_op.is_send = draw(chance, 4) != 0;
+		break;
+	case NT_NCCL_PROXY_STEP:
+		event.proxy_step.step = (int)draw(chance, UINT64_MAX);
+		break;
 	case NT_NCCL_KERNEL_CHANNEL:
 		event.kernel_channel.channel = (uint8_t)draw(chance, 256);
 		event.kernel_channel.start = has_wrong_times && draw(chance, 4) == 0
 						     ? draw(chance, UINT64_MAX)
 						     : the_time();
 		break;
-	default:
+	case NT_NCCL_GROUP_API:
 		event.group_api.is_captured = draw(chance, 50) == 0;
+		break;
+	default:
+		break;
 	}
 	return event;
 }
@@ -92,6 +105,7 @@ static struct nt_nccl_event any_event(struct chance *chance)
 static void make_event(struct chance *chance, int version)
 {
 	const struct nt_nccl_profiler *table = table_of(version);
+	static const int states[] = {NT_NCCL_KERNEL_CHANNEL_STOP, NT_NCCL_STEP_SEND_WAIT, 8, 20};
 	union nt_nccl_state_args args = {.stop = the_time()};
 	struct nt_nccl_event event;
 	void *handle = NULL;
@@ -102,7 +116,9 @@ static void make_event(struct chance *chance, int version)
 		break;
 	case 1:
 	case 2:
-		(void)table->state(any_handle(chance), draw(chance, 2) ? 22 : (int)draw(chance, 40),
+		(void)table->state(any_handle(chance),
+				   draw(chance, 4) ? states[draw(chance, 4)]
+						   : (int)draw(chance, 40),
 				   draw(chance, 8) ? &args : NULL);
 		break;
 	default:
@@ -149,6 +165,7 @@ static void random_events_harm_nothing(void **state)
 {
 	static struct chance chance[THREADS + 1];
 	pthread_t thread[THREADS + 1];
+	uint32_t transfers = 0;
 	int status;
 	pid_t pid;
 
@@ -173,12 +190,15 @@ static void random_events_harm_nothing(void **state)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	atomic_store(&is_done, 1);
 	assert_int_equal(pthread_join(thread[THREADS], NULL), 0);
-	/* About 10,000: how many depends on the turns of the threads. */
+	/* Of records about 10,000: how many depends on the turns of the threads. */
 	assert_true(records > EVENTS / 10000);
 	for (uint32_t i = 0; i < MOST && i < records; i++) {
 		assert_in_range(got[i].kind, 1, NT_GPU_RECORD_KIND_END - 1);
-		assert_true(got[i].end_ns >= got[i].start_ns);
+		if (got[i].kind != NT_GPU_RECORD_TRANSFER)
+			assert_true(got[i].end_ns >= got[i].start_ns);
+		transfers += got[i].kind == NT_GPU_RECORD_TRANSFER;
 	}
+	assert_true(transfers > 0);
 }
 
 int main(void)
