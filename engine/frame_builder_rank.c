@@ -222,7 +222,8 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 		for (size_t j = 0; j < window->transfers; j++) {
 			const struct nt_transfer *from = &window->transfer[j];
 
-			if (from->op != NT_OP_SEND && from->op != NT_OP_RECV)
+			if (from->op != NT_OP_SEND && from->op != NT_OP_RECV &&
+			    from->op != NT_OP_PUT)
 				continue;
 			if (rank->transfers == NT_FRAME_MAX_TRANSFERS) {
 				frame_builder->counters.dropped_transfers++;
@@ -234,7 +235,8 @@ static int add_transfers(struct nt_frame_builder *frame_builder,
 				.bytes = from->bytes,
 				.min_ns = from->min_ns,
 				.peer = from->peer,
-				.sends = from->op == NT_OP_SEND,
+				.sends = from->op != NT_OP_RECV,
+				.in_network = from->op == NT_OP_PUT,
 			};
 		}
 	}

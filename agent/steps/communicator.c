@@ -181,10 +181,23 @@ int nt_communicator_time_peers(struct nt_communicator *comm,
 		return 0;
 	/* MPI_PROC_NULL and MPI_ANY_SOURCE are beyond any size, too. */
 	if (call->to < comm->size && call->to != comm->rank)
-		r = nt_p2p_timing_note(&comm->peers, call->to, NT_OP_SEND, call->bytes, ns);
+		r = nt_p2p_timing_note(&comm->peers, call->to, NT_OP_SEND, call->bytes, 1, ns);
 	if (call->from < comm->size && call->from != comm->rank)
-		r_from = nt_p2p_timing_note(&comm->peers, call->from, NT_OP_RECV, call->bytes, ns);
+		r_from = nt_p2p_timing_note(&comm->peers, call->from, NT_OP_RECV, call->bytes, 1,
+					    ns);
 	return r < 0 ? r : r_from;
+}
+
+int nt_communicator_sent(struct nt_communicator *comm, const struct nt_gpu_transfer *transfer)
+{
+	/* Those under way together took as long as so many one after the other. */
+	const uint64_t in_turn = transfer->busy_ns / (transfer->shortest_ns ?: 1),
+		       calls = in_turn < transfer->sends ? in_turn : transfer->sends;
+
+	if (comm->id_is_local || transfer->peer >= comm->size || transfer->peer == comm->rank)
+		return 0;
+	return nt_p2p_timing_note(&comm->peers, transfer->peer, NT_OP_PUT, transfer->bytes,
+				  calls ? calls : 1, transfer->shortest_ns);
 }
 
 void nt_communicator_gpu(struct nt_communicator *comm, enum nt_op op, uint64_t nth,

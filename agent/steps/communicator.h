@@ -16,6 +16,7 @@
 #include "agent/steps/p2p_timing.h"
 #include "agent/steps/sampler.h"
 #include "common/base/sketch.h"
+#include "plugin/gpu_record.h"
 #include "proto/wire.h"
 
 struct nt_rank;
@@ -121,6 +122,9 @@ uint64_t nt_communicator_count(struct nt_communicator *comm,
  */
 NT_MUST_CHECK int nt_communicator_time_peers(struct nt_communicator *comm,
 					     const struct nt_communicator_call *call);
+/* What a proxy of NCCL sent to a member. Values that make no sense are ignored. Errors as above. */
+NT_MUST_CHECK int nt_communicator_sent(struct nt_communicator *comm,
+				       const struct nt_gpu_transfer *transfer);
 
 /* Call numbers are no longer reliable: sets a new epoch. */
 void nt_communicator_set_epoch(struct nt_communicator *comm, uint64_t epoch);

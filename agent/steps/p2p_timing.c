@@ -14,7 +14,7 @@ static struct nt_transfer *find(const struct nt_p2p_timing *peers, uint32_t peer
 }
 
 int nt_p2p_timing_note(struct nt_p2p_timing *peers, uint32_t peer, enum nt_op op, uint64_t bytes,
-		       uint64_t ns)
+		       uint64_t calls, uint64_t ns)
 {
 	struct nt_transfer *transfer = find(peers, peer, op);
 
@@ -33,7 +33,7 @@ int nt_p2p_timing_note(struct nt_p2p_timing *peers, uint32_t peer, enum nt_op op
 	if (!transfer->calls || transfer->bytes < bytes)
 		*transfer =
 			(struct nt_transfer){.peer = peer, .op = op, .bytes = bytes, .min_ns = ns};
-	transfer->calls++;
+	transfer->calls += calls;
 	if (ns < transfer->min_ns)
 		transfer->min_ns = ns;
 	return 0;

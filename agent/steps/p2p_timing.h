@@ -4,6 +4,8 @@
  * window. A call lasts until the peer has arrived, so one call means little. The side that arrived
  * last did not wait: the shorter of both sides' shortest calls is the transfer
  * (detect/model/link.h). Small messages are sent without waiting and are ignored.
+ *
+ * What NCCL's proxies send (plugin/nccl/proxy_send.h) is recorded as NT_OP_PUT: it waits for nobody.
  */
 #ifndef NT_AGENT_STEPS_P2P_TIMING_H
 #define NT_AGENT_STEPS_P2P_TIMING_H
@@ -28,11 +30,11 @@ struct nt_p2p_timing {
 };
 
 /*
- * Records one call. 0, -ENOSPC if the table is full, -ENOMEM. A larger call than before restarts
- * the account of its peer, a smaller one is ignored.
+ * Records calls, of which the shortest took `ns`. 0, -ENOSPC if the table is full, -ENOMEM. A larger
+ * call than before restarts the account of its peer, a smaller one is ignored.
  */
 NT_MUST_CHECK int nt_p2p_timing_note(struct nt_p2p_timing *peers, uint32_t peer, enum nt_op op,
-				     uint64_t bytes, uint64_t ns);
+				     uint64_t bytes, uint64_t calls, uint64_t ns);
 void nt_p2p_timing_clear(struct nt_p2p_timing *peers);
 void nt_p2p_timing_release(struct nt_p2p_timing *peers);
 

@@ -112,6 +112,8 @@ struct nt_tracker_stats {
 	uint64_t gpu_malformed; /* that end before they begin, or have not begun yet */
 	/* of no process or communicator that is watched, or of several ranks */
 	uint64_t gpu_unowned;
+	/* Reports of what NCCL's proxies sent to a rank; and sends to ranks beyond the library's cap. */
+	uint64_t gpu_transfers, gpu_transfers_unowned, gpu_transfers_over_cap;
 	struct nt_gpu_stats gpu;
 	struct nt_gpu_records_stats gpu_records;
 	uint64_t gpu_over_rate; /* batches that were dropped: see tracker_gpu.c */

@@ -14,7 +14,7 @@
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* A rank's position in a communicator in which it sends or receives. */
+/* A rank's position in a communicator. */
 struct place {
 	uint64_t comm;
 	uint32_t place;
@@ -26,6 +26,7 @@ struct side {
 	uint32_t from_node, to_node, from, to; /* nodes and ranks */
 	uint64_t comm;
 	bool sends; /* reported by the sender */
+	bool in_network; /* not waiting for the other side */
 	double ns, bytes, calls; /* calls a step */
 };
 
@@ -56,15 +57,9 @@ static int compare_side(const void *a, const void *b)
 		return x->comm < y->comm ? -1 : 1;
 	if (x->sends != y->sends)
 		return x->sends < y->sends ? -1 : 1;
+	if (x->in_network != y->in_network)
+		return x->in_network < y->in_network ? -1 : 1;
 	return (x->ns > y->ns) - (x->ns < y->ns);
-}
-
-static bool sends_in(const struct nt_frame_comm *comm)
-{
-	for (size_t i = 0; i < comm->ops; i++)
-		if (comm->op[i].kind == NT_FRAME_POINT_TO_POINT)
-			return true;
-	return false;
 }
 
 static size_t list_places(const struct nt_frame *frame, struct place *place)
@@ -75,8 +70,6 @@ static size_t list_places(const struct nt_frame *frame, struct place *place)
 		const struct nt_frame_rank *rank = &frame->rank[i];
 
 		for (size_t j = 0; rank->observed && j < rank->comms; j++) {
-			if (!sends_in(&rank->comm[j]))
-				continue;
 			if (place)
 				place[n] =
 					(struct place){rank->comm[j].id, rank->comm[j].rank, rank};
@@ -128,6 +121,7 @@ static bool make_side(const struct nt_frame_rank *rank, const struct nt_frame_ra
 		.to = to->rank,
 		.comm = transfer->comm,
 		.sends = transfer->sends,
+		.in_network = transfer->in_network,
 		.ns = (double)transfer->min_ns,
 		.bytes = (double)transfer->bytes,
 		.calls = (double)transfer->calls / rank->steps,
@@ -216,8 +210,8 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 
 /*
  * The value of a cell is the minimum over pairs of ranks, which other faults cannot reduce. The
- * value of a pair is the shorter of both sides' shortest calls. One side alone is not enough, as
- * the other may be late each time.
+ * value of a pair is the shorter of both sides' shortest calls. One side alone is not enough if it
+ * waits for the other, which may be late each time.
  */
 static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 {
@@ -235,6 +229,8 @@ static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 			if (!side[end].sends && !received)
 				received = &side[end];
 		}
+		if (sent && sent->in_network)
+			received = sent;
 		if (!sent || !received)
 			continue;
 		ns = fmin(sent->ns, received->ns) / sent->bytes;

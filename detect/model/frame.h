@@ -74,6 +74,7 @@ struct nt_frame_transfer {
 	uint64_t comm, calls, bytes, min_ns; /* bytes: of one call */
 	uint32_t peer; /* its rank in the communicator */
 	bool sends; /* to the peer; otherwise from it */
+	bool in_network; /* alone; otherwise waiting for the peer is part of it */
 };
 
 /* The call that a rank is in at the end of the frame. */

@@ -157,6 +157,7 @@ static void make_transfers(struct input *input, struct room *room, size_t i)
 			.comm = b & 7,
 			.peer = (b >> 3) & 15,
 			.sends = b >> 7,
+			.in_network = b & 4,
 			.calls = byte(input),
 			.bytes = number(input),
 			.min_ns = number(input),

@@ -24,6 +24,7 @@ struct net {
 	uint32_t nodes;
 	bool linked[MAX_NODES][MAX_NODES];
 	bool one_sided; /* the receivers' calls are not observed */
+	bool in_network; /* transfers are measured in the network alone */
 	double factor[MAX_NODES][MAX_NODES];
 	double transfer_ns, noise;
 	double step_more_ns; /* the effect on the job's step */
@@ -82,6 +83,7 @@ static inline void add_transfer(struct net *net, uint32_t at, uint32_t peer, boo
 		.min_ns = (uint64_t)ns,
 		.peer = peer * NODE_RANKS,
 		.sends = sends,
+		.in_network = net->in_network,
 	};
 	rank->transfer = net->transfer[at * NODE_RANKS];
 }
@@ -92,7 +94,7 @@ static inline void add_edge(struct net *net, uint32_t from, uint32_t to)
 	const double ns = net->transfer_ns * net->factor[from][to] *
 			  (1.0 + net->noise * sim_gauss(&net->sim));
 	const double waited = ns + 20.0 * SIM_MS * sim_uniform(&net->sim);
-	const bool sender_waits = sim_uniform(&net->sim) < 0.5;
+	const bool sender_waits = !net->in_network && sim_uniform(&net->sim) < 0.5;
 
 	add_transfer(net, from, to, true, sender_waits ? waited : ns);
 	if (!net->one_sided)

@@ -34,9 +34,10 @@ static void push_with_transfers(struct feed_agent *agent, size_t transfers)
 				.min_ns = 5 * MS,
 				.peer = 3,
 				/* What is neither is of no use. */
-				.op = i == 0  ? NT_OP_BARRIER
-				      : i % 2 ? NT_OP_SEND
-					      : NT_OP_RECV,
+				.op = i == 0   ? NT_OP_BARRIER
+				      : i == 3 ? NT_OP_PUT
+				      : i % 2  ? NT_OP_SEND
+					       : NT_OP_RECV,
 			};
 		copy.window.transfer = transfer;
 		copy.window.transfers = transfers;
@@ -74,6 +75,7 @@ static void times_by_peer_and_counters_of_ports_reach_the_frame(void **state)
 	assert_int_equal(last_transfer.min_ns, 5 * MS);
 	assert_int_equal(last_transfer.peer, 3);
 	assert_false(last_transfer.sends);
+	assert_false(last_transfer.in_network);
 	assert_int_equal(last_rank[0].on_cpu_ns, 5 * MS * windows);
 	assert_int_equal(last_rank[0].nic_retransmits, 7 * windows);
 	assert_int_equal(last_rank[0].nic_errors, 8 * windows);
@@ -87,6 +89,18 @@ static void times_by_peer_and_counters_of_ports_reach_the_frame(void **state)
 	assert_int_equal(last_rank[0].gpu_activity_ns, 16 * windows);
 	assert_int_equal(last_rank[0].gpu_sm_ns, 17 * windows);
 	assert_int_equal(last_rank[0].gpu_tensor_ns, 18 * windows);
+}
+
+static void what_proxies_sent_waited_for_nobody(void **state)
+{
+	struct feed_agent agent = feed_agent("n1", "job");
+
+	(void)state;
+	push_with_transfers(&agent, 4);
+	assert_true(frames > 5);
+	assert_int_equal(last_rank[0].transfers % 3, 0);
+	assert_true(last_transfer.sends);
+	assert_true(last_transfer.in_network);
 }
 
 static void times_by_peer_beyond_the_cap_are_dropped_and_counted(void **state)
@@ -131,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(times_by_peer_and_counters_of_ports_reach_the_frame),
+		TEST(what_proxies_sent_waited_for_nobody),
 		TEST(times_by_peer_beyond_the_cap_are_dropped_and_counted),
 		TEST(the_last_error_of_a_gpu_outlives_a_window_without_one),
 	};

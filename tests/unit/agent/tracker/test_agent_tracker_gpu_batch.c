@@ -156,6 +156,71 @@ static void own_work_is_what_communication_leaves(void **state)
 	node_stop(&device.node);
 }
 
+static void send(struct device *device, struct nt_gpu_transfer transfer)
+{
+	struct nt_event_gpu batch = {
+		.h = {.pid = PID, .row = device->row, .entry_ns = device->node.now_ns},
+		.number = 2 * device->kernels++ + 2,
+		.records = 2};
+
+	transfer.kind = NT_GPU_RECORD_TRANSFER;
+	memcpy(&batch.record[0], &transfer, sizeof(transfer));
+	batch.record[1] = batch.record[0];
+	nt_tracker_gpu_batch(device->node.tracker, &batch);
+}
+
+static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
+{
+	struct nt_gpu_transfer transfer = {.peer = 1, .bytes = 1 << 19, .shortest_ns = 100000};
+	const struct node_window *window;
+	struct device device;
+	uint64_t id;
+
+	(void)state;
+	start(&device);
+	device.row = row_of(NT_LIBRARY_NCCL_PROFILER);
+	open_records(&device);
+	run_records(&device, 30);
+	id = transfer.comm = last_with_steps(&device.node)->comm[0].id;
+	/* Four under way at a time. */
+	transfer.sends = 40;
+	transfer.busy_ns = 10 * transfer.shortest_ns;
+	send(&device, transfer);
+	/* Of no communicator, of another rank, to itself, to none, to more than are measured. */
+	transfer.comm++;
+	send(&device, transfer);
+	transfer.comm = id;
+	transfer.rank = 1;
+	send(&device, transfer);
+	transfer.rank = 0;
+	transfer.peer = 0;
+	send(&device, transfer);
+	transfer.peer = 2;
+	send(&device, transfer);
+	transfer.peer = NT_GPU_NO_PEER;
+	send(&device, transfer);
+	assert_int_equal(stats_of(&device).gpu_transfers, 2 + 4);
+	assert_int_equal(stats_of(&device).gpu_transfers_unowned, 4);
+	assert_int_equal(stats_of(&device).gpu_transfers_over_cap, 80);
+	assert_int_equal(stats_of(&device).gpu_records.malformed, 0);
+	assert_int_equal(stats_of(&device).gpu_records.lost, 0);
+	run_records(&device, 30);
+	window = NULL;
+	for (size_t i = 0; i < device.node.windows && !window; i++)
+		if (device.node.window[i].window.transfers)
+			window = &device.node.window[i];
+	assert_non_null(window);
+	assert_int_equal(window->window.transfers, 1);
+	assert_true(window->window.transfer[0].comm == id);
+	assert_int_equal(window->window.transfer[0].op, NT_OP_PUT);
+	assert_int_equal(window->window.transfer[0].peer, 1);
+	assert_int_equal(window->window.transfer[0].calls, 20);
+	assert_int_equal(window->window.transfer[0].bytes, 1 << 19);
+	assert_int_equal(window->window.transfer[0].min_ns, 100000);
+	assert_int_equal(last_with_steps(&device.node)->window.transfers, 0);
+	node_stop(&device.node);
+}
+
 /* The second is attached when the first has given up, and is not disturbed by it. */
 static void of_two_libraries_one_is_used(void **state)
 {
@@ -290,6 +355,7 @@ int main(void)
 		cmocka_unit_test(own_work_is_known_while_it_is_measured),
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
 		cmocka_unit_test(own_work_is_what_communication_leaves),
+		cmocka_unit_test(what_proxies_sent_is_a_transfer_that_waits_for_nobody),
 		cmocka_unit_test(of_two_libraries_one_is_used),
 		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
 		cmocka_unit_test(a_flood_of_batches_is_dropped_and_counted),

@@ -215,6 +215,21 @@ static void one_side_alone_proves_nothing(void **state)
 	net_free(&net);
 }
 
+/* What a library measured in the network alone waits for nobody. */
+static void one_side_is_enough_in_the_network_alone(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 73);
+	net.one_sided = net.in_network = true;
+	net_pass(&net, 40);
+	slow_row(&net, 2, 5.0);
+	net_pass(&net, 60);
+	assert_names_nic(&net, 2);
+	net_free(&net);
+}
+
 /* Sends that overlap with work hold nobody up, whatever they take. */
 static void what_the_step_does_not_feel_is_left_alone(void **state)
 {
@@ -367,6 +382,7 @@ int main(void)
 		cmocka_unit_test(of_two_nodes_the_path_is_named),
 		cmocka_unit_test(one_node_has_no_network),
 		cmocka_unit_test(one_side_alone_proves_nothing),
+		cmocka_unit_test(one_side_is_enough_in_the_network_alone),
 		cmocka_unit_test(what_the_step_does_not_feel_is_left_alone),
 		cmocka_unit_test(eager_sends_tell_nothing_of_a_slow_network),
 		cmocka_unit_test(absurd_times_accuse_nobody),

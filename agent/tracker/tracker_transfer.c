@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What NCCL's proxies sent, as the profiler plugin reports it (plugin/nccl/proxy_send.h). */
+#include "agent/tracker/tracker_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* NCCL's own id is that of the communicator, unless its memory could not be read. */
+static struct nt_communicator *comm_of(const struct nt_process *process,
+				       const struct nt_gpu_transfer *transfer)
+{
+	for (struct nt_communicator *comm = process->comms; comm; comm = comm->hh.next) {
+		if (comm->id == transfer->comm && comm->rank == transfer->rank && comm->rank_of)
+			return comm;
+	}
+	return NULL;
+}
+
+static void take(struct nt_tracker *tracker, const struct nt_process *process,
+		 const struct nt_gpu_transfer *transfer)
+{
+	struct nt_communicator *comm;
+	int r;
+
+	if (transfer->peer == NT_GPU_NO_PEER) {
+		tracker->stats.gpu_transfers_over_cap += transfer->sends;
+		return;
+	}
+	comm = comm_of(process, transfer);
+	if (!comm) {
+		tracker->stats.gpu_transfers_unowned++;
+		return;
+	}
+	tracker->stats.gpu_transfers++;
+	r = nt_communicator_sent(comm, transfer);
+	if (r == -ENOSPC)
+		tracker->stats.peers_over_cap++;
+	else if (r < 0)
+		tracker->stats.no_memory++;
+}
+
+void nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
+			       const struct nt_event_gpu *batch)
+{
+	struct nt_gpu_transfer transfer;
+
+	for (uint32_t i = 0; i < batch->records; i++) {
+		if (batch->record[i].kind != NT_GPU_RECORD_TRANSFER)
+			continue;
+		memcpy(&transfer, &batch->record[i], sizeof(transfer));
+		take(tracker, process, &transfer);
+	}
+}
