@@ -218,7 +218,9 @@ static void publish(struct sim_call *call, struct sim_comm *comm, uint64_t start
 
 static bool resolve(struct sim_call *call, struct sim_comm *comm)
 {
-	const struct sim_part *own = sim_comm_part(comm, call->number, comm->rank);
+	const struct sim_part *own = sim_comm_part(comm, call->number, comm->rank),
+			      *next = sim_comm_part(comm, call->number,
+						    (comm->rank + 1) % comm->ranks);
 	uint64_t arrive_ns = own->arrive_ns, took_ns;
 	double nic = own->nic;
 	bool has_data = call->has_data;
@@ -237,6 +239,9 @@ static bool resolve(struct sim_call *call, struct sim_comm *comm)
 		has_data &= part->has_data != 0;
 	}
 	took_ns = transfer_ns(call, comm, nic);
+	/* In a ring: the slower of the two cards. For the rest of the time there is nothing to send. */
+	call->network = (next->nic > own->nic ? next->nic : own->nic) / nic;
+	call->network = call->network < 1 ? call->network : 1;
 	call->arrive_ns = arrive_ns;
 	call->end_ns = arrive_ns + took_ns + jitter_ns(call, comm, took_ns);
 	call->done = true;
@@ -270,6 +275,7 @@ static void finish(struct sim_call *call, const struct sim_comm *comm, uint64_t 
 {
 	uint64_t took_ns = transfer_ns(call, comm, nic);
 
+	call->network = 1;
 	call->arrive_ns = arrive_ns;
 	call->end_ns = arrive_ns + took_ns + jitter_ns(call, comm, took_ns);
 	call->done = true;
@@ -363,13 +369,17 @@ static void number_flight(struct sim_batch *batch)
 static void end_flight(const struct sim_batch *batch, uint64_t end_ns)
 {
 	uint64_t arrive_ns = 0;
+	double network = 0;
 
 	if (!batch->flight || batch->comm->aborted)
 		return;
-	for (size_t i = 0; i < batch->calls; i++)
+	for (size_t i = 0; i < batch->calls; i++) {
 		if (batch->call[i].arrive_ns > arrive_ns)
 			arrive_ns = batch->call[i].arrive_ns;
-	sim_flight_end(batch->flight, arrive_ns, end_ns);
+		if (batch->call[i].network > network)
+			network = batch->call[i].network;
+	}
+	sim_flight_end(batch->flight, arrive_ns, end_ns, network);
 }
 
 static void launched(void *state)

@@ -39,6 +39,7 @@ struct sim_call {
 	uint64_t number;
 	bool published, done;
 	uint64_t arrive_ns, end_ns; /* the last rank that it waits for has come; it ends */
+	double network; /* part of the time between, in which the network has what this rank sends */
 };
 
 struct sim_plan;

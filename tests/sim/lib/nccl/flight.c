@@ -85,11 +85,13 @@ void sim_flight_start(struct sim_flight *flight, uint64_t start_ns)
 	(void)pthread_mutex_unlock(&flight->comm->mutex);
 }
 
-void sim_flight_end(struct sim_flight *flight, uint64_t arrive_ns, uint64_t end_ns)
+void sim_flight_end(struct sim_flight *flight, uint64_t arrive_ns, uint64_t end_ns, double network)
 {
 	(void)pthread_mutex_lock(&flight->comm->mutex);
 	flight->arrive_ns = arrive_ns;
 	flight->end_ns = end_ns;
+	flight->network = network;
 	write_times(flight, end_ns, true);
+	sim_poller_wake(&flight->comm->progress);
 	(void)pthread_mutex_unlock(&flight->comm->mutex);
 }

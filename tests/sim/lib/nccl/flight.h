@@ -17,6 +17,7 @@ struct sim_flight {
 	/* Under the communicator's mutex; 0: not yet. */
 	uint64_t start_ns; /* its stream has reached it */
 	uint64_t arrive_ns, end_ns; /* all ranks have come; it is done */
+	double network; /* part of the time between, in which the network has what is sent */
 	uint64_t counter[]; /* of the GPU, by work and channel */
 };
 
@@ -30,6 +31,6 @@ void sim_flight_unref(struct sim_flight *flight);
 /* It is put on a stream: its works get their numbers. */
 void sim_flight_number(struct sim_flight *flight);
 void sim_flight_start(struct sim_flight *flight, uint64_t start_ns);
-void sim_flight_end(struct sim_flight *flight, uint64_t arrive_ns, uint64_t end_ns);
+void sim_flight_end(struct sim_flight *flight, uint64_t arrive_ns, uint64_t end_ns, double network);
 
 #endif

@@ -122,6 +122,12 @@ static uint64_t slice_ns(const struct sim_proxy *proxy)
 	return (flight->end_ns - flight->arrive_ns) / (uint64_t)proxy->steps;
 }
 
+/* Of a slice: until the network takes a send. */
+static uint64_t wait_ns(const struct sim_proxy *proxy)
+{
+	return (uint64_t)((1 - proxy->flight->network) * (double)slice_ns(proxy));
+}
+
 /* When the step gets there. 0: not known yet. */
 static uint64_t time_of(const struct sim_proxy *proxy, int step, enum sim_step_stage stage)
 {
@@ -132,12 +138,15 @@ static uint64_t time_of(const struct sim_proxy *proxy, int step, enum sim_step_s
 		return flight->start_ns;
 	if (flight->end_ns == 0)
 		return 0;
+	if (proxy->is_send && stage != SIM_STEP_DONE)
+		return arrive_ns + (uint64_t)step * slice_ns(proxy) + wait_ns(proxy);
 	if (stage == SIM_STEP_HAS_DATA)
 		return arrive_ns + (uint64_t)step * slice_ns(proxy);
 	if (stage == SIM_STEP_SENT)
-		return arrive_ns + (uint64_t)(step + !proxy->is_send) * slice_ns(proxy);
-	return arrive_ns + (uint64_t)(step + 1) * slice_ns(proxy) +
-	       (proxy->is_send ? 0 : CONSUME_NS);
+		return arrive_ns + (uint64_t)(step + 1) * slice_ns(proxy);
+	if (!proxy->is_send)
+		return arrive_ns + (uint64_t)(step + 1) * slice_ns(proxy) + CONSUME_NS;
+	return proxy->sent_ns[step] + slice_ns(proxy) - wait_ns(proxy);
 }
 
 static void enter(struct sim_proxy *proxy, int step, enum sim_step_stage stage)
@@ -187,6 +196,7 @@ bool sim_proxy_moves(struct sim_proxy *proxy, uint64_t now_ns, uint64_t *next_ns
 					*next_ns = at_ns;
 				break;
 			}
+			proxy->sent_ns[i] = now_ns;
 			(void)pthread_mutex_unlock(mutex);
 			enter(proxy, i, proxy->stage[i] + 1);
 			(void)pthread_mutex_lock(mutex);

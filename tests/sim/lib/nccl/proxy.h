@@ -3,7 +3,7 @@
  * A proxy operation: what NCCL's progress thread sends or receives for one channel of one task, in steps.
  * The stand-in has no network of its own; the times of the steps follow from those of the kernel. Until
  * the last rank has come a send has no credit from its peer, and a receive has no data; then the steps
- * share the rest of the kernel's time. [states: src/transport/net.cc of NCCL]
+ * share the rest of the kernel's time. If another rank's card is slower, a send waits for its data first. [states: src/transport/net.cc of NCCL]
  */
 #ifndef NT_SIM_NCCL_PROXY_H
 #define NT_SIM_NCCL_PROXY_H
@@ -36,6 +36,7 @@ struct sim_proxy {
 	void *event;
 	void *step[SIM_PROXY_STEPS]; /* events */
 	enum sim_step_stage stage[SIM_PROXY_STEPS];
+	uint64_t sent_ns[SIM_PROXY_STEPS]; /* when the thread got to it, which may be late */
 };
 
 /*
