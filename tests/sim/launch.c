@@ -50,7 +50,7 @@ static int usage(FILE *out, int code)
 {
 	(void)fprintf(out,
 		      "usage: launch -n RANKS [options] -- PROGRAM [ARGUMENT...]\n"
-		      "  --no-rank-env     leave RANK, WORLD_SIZE and LOCAL_RANK out\n"
+		      "  --no-rank-env     leave RANK, WORLD_SIZE and LOCAL_... out\n"
 		      "  --no-layout-env   leave TP_SIZE, DP_SIZE and PP_SIZE out\n"
 		      "  --layout TP,DP,PP the values of these\n"
 		      "  --permute SEED    ranks in another order than processes\n"
@@ -179,6 +179,7 @@ static void become(const struct job *job, uint32_t index)
 	set("RANK", opt->no_rank_env ? NULL : rank);
 	set("WORLD_SIZE", opt->no_rank_env ? NULL : size);
 	set("LOCAL_RANK", opt->no_rank_env ? NULL : local);
+	set("LOCAL_WORLD_SIZE", opt->no_rank_env ? NULL : size);
 	set("MASTER_ADDR", "127.0.0.1");
 	set("MASTER_PORT", port);
 	set("TP_SIZE", opt->no_layout_env ? NULL : opt->tp);
