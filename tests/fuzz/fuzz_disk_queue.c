@@ -12,7 +12,7 @@
 #include "common/bus/disk_queue/store.h"
 #include "common/bus/spool/frame.h"
 #include "tests/fuzz/cost.h"
-#include "tests/fuzz/disk.h"
+#include "tests/fuzz/lib/disk.h"
 #include "tests/fuzz/lib/segment.h"
 
 enum {

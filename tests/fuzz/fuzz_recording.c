@@ -13,7 +13,7 @@
 #include "common/bus/bus.h"
 #include "common/bus/spool/frame.h"
 #include "tests/fuzz/cost.h"
-#include "tests/fuzz/disk.h"
+#include "tests/fuzz/lib/disk.h"
 
 enum {
 	LOG = 7,

@@ -15,7 +15,7 @@
 #include "common/bus/bus.h"
 #include "common/bus/spool/cursor.h"
 #include "tests/fuzz/cost.h"
-#include "tests/fuzz/disk.h"
+#include "tests/fuzz/lib/disk.h"
 #include "tests/fuzz/lib/segment.h"
 
 enum {

@@ -166,7 +166,7 @@ T ?= $(fuzz_targets)
 fuzz_wrapped := __sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_init memchr memmem memcmp \
 	strlen strnlen strspn strcspn strchr strrchr strstr strdup strndup strcmp __asan_memcpy \
 	__asan_memmove __asan_memset nt_crc32c
-# An in-memory file system for targets that read a spool: see tests/fuzz/disk.c.
+# An in-memory file system for targets that read a spool: see tests/fuzz/lib/disk.c.
 fuzz_disk := open openat close read pread pwrite fstat fstatat mkdir mkdirat renameat renameat2 unlinkat \
 	ftruncate fsync fdatasync fchmod flock fdopendir readdir closedir getrandom inotify_init1
 fuzz_on_disk := recording disk_queue spool
@@ -175,7 +175,7 @@ fuzz_link = $(CC) -o $@ $(filter %.o,$^) -fsanitize=fuzzer $(fuzz_wrapped:%=-Wl,
 	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(filter-out -lcmocka,$(link_tests))
 
 $(fuzz_on_disk:%=$(B)/fuzz/fuzz_%): $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/cost.o \
-		$(B)/obj/tests/fuzz/disk.o $(call archives,$(libraries))
+		$(B)/obj/tests/fuzz/lib/disk.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call fuzz_link,$(fuzz_disk:%=-Wl,--wrap=%))
@@ -189,7 +189,7 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/cost.o $(call archives,
 
 # The instrumentation itself is not instrumented. Nor is a checksum's loop over all bytes, most of a
 # run's time, which __wrap_nt_crc32c() counts and checks as a whole.
-$(foreach o,tests/fuzz/cost tests/fuzz/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
+$(foreach o,tests/fuzz/cost tests/fuzz/lib/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
 	CFLAGS := $(filter-out $(mode),$(CFLAGS)) -O2
 
 .PHONY: fuzz fuzz-here fuzz-merge fuzz-short

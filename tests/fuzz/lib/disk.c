@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tests/fuzz/disk.h"
+#include "tests/fuzz/lib/disk.h"
 
 #include <assert.h>
 #include <dirent.h>
