@@ -95,6 +95,8 @@ static void write_metrics(struct nt_agent *agent)
 		nt_enrolment_stats(agent->enrolment, &reading.enrolment);
 	if (agent->gpu_health)
 		reading.gpu_health = *nt_gpu_health_stats(agent->gpu_health);
+	if (agent->ras)
+		nt_ras_stats(agent->ras, &reading.ras);
 	reading.gpu_ends_over_cap = agent->gpu_ends.over_cap;
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
@@ -327,6 +329,7 @@ static void tick(struct nt_agent *agent)
 		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_agent_detach_ended_ranks(agent);
+		nt_agent_turn_ras(agent);
 		if (agent->gpu_health)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}

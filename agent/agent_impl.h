@@ -26,6 +26,7 @@
 #include "agent/publish/limit.h"
 #include "agent/publish/publisher.h"
 #include "agent/publish/self_metrics.h"
+#include "agent/ras/ras.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
 
@@ -70,6 +71,10 @@ struct nt_agent {
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
+	struct nt_ras *ras; /* NULL: not requested */
+	const struct nt_ras_answer *ras_answer; /* of the process below; NULL: none is in use */
+	struct nt_ras_want ras_asked;
+	uint32_t ras_uses; /* so far */
 	struct nt_gpu_ends gpu_ends; /* processes that ended, until their GPUs are read again */
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* still allowed in this second */
@@ -139,6 +144,10 @@ void nt_agent_open_unprobed(struct nt_agent *agent);
 /* agent/agent_heap.c: looks up call sites for the tracker, whose sink has the agent as its data. */
 void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t address);
 void nt_agent_open_heap(struct nt_agent *agent);
+
+/* agent/agent_ras.c: requests to NCCL's RAS; the turn comes once a second. */
+NT_MUST_CHECK int nt_agent_open_ras(struct nt_agent *agent);
+void nt_agent_turn_ras(struct nt_agent *agent);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

@@ -277,6 +277,8 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	if (r < 0)
 		return r;
 	r = open_gpu_health(agent);
+	if (r == 0)
+		r = nt_agent_open_ras(agent);
 	if (r < 0)
 		return nt_err(r, "start");
 	*ret_exit = NT_EXIT_KERNEL;
@@ -333,6 +335,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_tracker_free(agent->tracker);
 	nt_process_reader_free(agent->process_reader);
 	nt_gpu_health_free(agent->gpu_health);
+	nt_ras_free(agent->ras);
 	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
 	nt_placement_lookup_free(agent->placement_lookup);

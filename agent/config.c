@@ -196,6 +196,11 @@ static const struct nt_opt options[] = {
 	 .arg = "FILE",
 	 .help = "library that reads the health of GPUs; auto for libnvidia-ml.so.1 where there is "
 		 "an NVIDIA driver, none for none"},
+	{.name = "nccl-ras",
+	 .kind = NT_OPT_BOOL,
+	 .offset = OPT(nccl_ras),
+	 .help = "request the communicators of a job from NCCL's RAS subsystem if the job ran before "
+		 "the agent and NCCL's release is not known"},
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

@@ -38,6 +38,7 @@ struct nt_agent_config {
 	struct nt_kube_options kube;
 	char *pod_resources;
 	char *nvml; /* "auto", "none" or a library */
+	bool nccl_ras;
 	char *metrics_file;
 	char *listen; /* NULL: no HTTP server */
 };

@@ -24,7 +24,8 @@ struct nt_environ {
 	int32_t rank, world_size, local_rank, restart_count;
 	int32_t ompi_rank, ompi_size, ompi_local_rank;
 	int32_t pmix_rank, pmi_rank, pmi_size, mpi_local_rank;
-	int32_t slurm_procid, slurm_ntasks, slurm_localid;
+	int32_t slurm_procid, slurm_ntasks, slurm_localid, slurm_nodeid;
+	int32_t local_size; /* ranks on this node, as torchrun, Open MPI or MPICH states it */
 	/* Empty if unset. No control characters. */
 	char master_addr[NT_ENVIRON_TEXT], master_port[16], run_id[NT_ENVIRON_TEXT];
 	char pmix_namespace[NT_ENVIRON_TEXT];

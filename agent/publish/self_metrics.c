@@ -94,7 +94,11 @@ struct metric_row {
 #define QUERIES                                                                                    \
 	"Queries of CUDA events, by where they prove the GPU to be: inside or outside of communication."
 #define BATCHES "Batches of steps of which queries of events give the own work, by result."
-#define UNSENT  "Messages that did not reach the bus."
+#define RAS_REQUEST(label_, result_)                                                               \
+	COUNTER("nccl_ras_requests", "result=\"" label_ "\"", ras.results[result_],                \
+		"Requests for the status of a job to NCCL's RAS, by result.")
+#define RAS_DROPPED "Values in the answers of NCCL's RAS that were dropped, by reason."
+#define UNSENT      "Messages that did not reach the bus."
 
 static const struct metric_row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
@@ -327,6 +331,28 @@ static const struct metric_row rows[] = {
 		"Captured calls discarded because their communicator no longer exists."),
 	COUNTER("communicators_unresolved", NULL, tracker.unresolved_comms,
 		"Communicators whose place in the job could not be read."),
+	COUNTER("communicators_resolved", NULL, tracker.resolved_comms,
+		"Of communicators_unresolved: those that were read later, by what NCCL's RAS states."),
+	COUNTER("nccl_layouts_stated", NULL, tracker.stated_layouts,
+		"Layouts of NCCL's communicators that were found by what its RAS states."),
+	RAS_REQUEST("answered", NT_RAS_ANSWERED),
+	RAS_REQUEST("off", NT_RAS_OFF),
+	RAS_REQUEST("bad-port", NT_RAS_BAD_PORT),
+	RAS_REQUEST("denied", NT_RAS_DENIED),
+	RAS_REQUEST("unreachable", NT_RAS_UNREACHABLE),
+	RAS_REQUEST("unsupported", NT_RAS_UNSUPPORTED),
+	RAS_REQUEST("malformed", NT_RAS_MALFORMED),
+	RAS_REQUEST("stalled", NT_RAS_STALLED),
+	RAS_REQUEST("failed", NT_RAS_FAILED),
+	COUNTER("nccl_ras_dropped", "reason=\"over-cap\"", ras.over_cap, RAS_DROPPED),
+	COUNTER("nccl_ras_dropped", "reason=\"impossible\"", ras.impossible, RAS_DROPPED),
+	COUNTER("nccl_ras_unplaced", NULL, ras.unplaced,
+		"Library files whose jobs are not requested: the number of the node in the job is not "
+		"known."),
+	COUNTER("over_cap", "what=\"nccl-ras-files\"", ras.files_over_cap, OVER_CAP),
+	GAUGE("nccl_ras_ranks", ras.ranks, "Ranks that answered in the last status of NCCL's RAS."),
+	GAUGE("nccl_ras_missing_ranks", ras.missing,
+	      "Ranks that did not answer in the last status of NCCL's RAS."),
 	COUNTER("processes_undescribed", NULL, tracker.undescribed,
 		"Processes whose environment could not be read."),
 	COUNTER("out_of_memory", NULL, tracker.no_memory, "Allocations that failed."),

@@ -17,6 +17,7 @@
 #include "agent/publish/enrolment.h"
 #include "agent/publish/limit.h"
 #include "agent/publish/publisher.h"
+#include "agent/ras/ras.h"
 #include "agent/tracker/tracker.h"
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
@@ -37,6 +38,7 @@ struct nt_self_metrics_reading {
 	struct nt_probed_ranks_stats gpu_ranks, nccl_ranks;
 	struct nt_probed_ranks_stats query_ranks;
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
+	struct nt_ras_stats ras; /* zeros where it is off */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;

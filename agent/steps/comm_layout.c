@@ -208,6 +208,75 @@ void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t
 	learned->files++;
 }
 
+bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file)
+{
+	for (uint32_t i = 0; i < learned->files; i++) {
+		if (learned->of[i].file == file)
+			return learned->of[i].hash_offset != 0;
+	}
+	return false;
+}
+
+/* 0: none of the places is in the chunk. */
+static uint32_t find_stated(const uint8_t *chunk, const struct nt_ras_comm *stated, size_t count)
+{
+	for (uint32_t at = 0; at + NCCL_READ <= NCCL_LEARN_CHUNK; at += 8) {
+		const struct nt_ras_comm here = {.hash = u64_at(chunk, at),
+						 .rank = u32_at(chunk, at + NCCL_RANK),
+						 .size = u32_at(chunk, at + NCCL_SIZE)};
+
+		if (here.hash && is_place(here.rank, here.size) &&
+		    nt_ras_answer_find(stated, count, &here))
+			return at;
+	}
+	return NCCL_LEARN_CHUNK;
+}
+
+/* 0: not found. */
+static uint32_t find_in_comm(const struct nt_memory *memory, uint32_t pid, uint64_t address,
+			     const struct nt_ras_comm *stated, size_t count)
+{
+	nt_autofree uint8_t *chunk = malloc(NCCL_LEARN_CHUNK);
+	uint64_t magic;
+
+	if (!chunk || nt_memory_u64(memory, pid, address, &magic) < 0 || magic != NCCL_MAGIC)
+		return 0;
+	for (uint32_t at = NCCL_LEARN_FROM; at < NCCL_LEARN_UNTIL; at += NCCL_LEARN_CHUNK / 2) {
+		uint32_t hit;
+
+		if (nt_memory_read(memory, pid, address + at, chunk, NCCL_LEARN_CHUNK) < 0)
+			return 0;
+		hit = find_stated(chunk, stated, count);
+		if (hit < NCCL_LEARN_CHUNK)
+			return at + hit;
+	}
+	return 0;
+}
+
+bool nt_comm_layout_learn_stated(const struct nt_memory *memory, uint32_t pid, uint64_t address,
+				 uint64_t file, uint64_t owner, const struct nt_ras_comm *stated,
+				 size_t count, struct nt_comm_layout_learned *learned)
+{
+	uint32_t offset, i = 0;
+
+	if (!file || !count || nt_comm_layout_is_learned(learned, file))
+		return false;
+	offset = find_in_comm(memory, pid, address, stated, count);
+	if (!offset)
+		return false;
+	while (i < learned->files && learned->of[i].file != file)
+		i++;
+	if (i == learned->files) {
+		if (!make_room(learned, owner))
+			return false;
+		i = learned->files++;
+	}
+	learned->of[i].file = file;
+	learned->of[i].owner = owner;
+	learned->of[i].hash_offset = offset;
+	return true;
+}
+
 /* ---- MPI and Gloo --------------------------------------------------------------------------- */
 
 int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid, uint64_t address,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/host/memory.h"
+#include "agent/ras/ras_answer.h"
 
 enum {
 	NT_COMM_LAYOUT_NAME = 32,
@@ -48,6 +49,17 @@ NT_MUST_CHECK int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t p
 void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t address,
 			  uint64_t file, uint64_t owner, uint64_t hash, uint32_t rank,
 			  uint32_t size, struct nt_comm_layout_learned *learned);
+
+/*
+ * The same from the places that NCCL's RAS states, sorted: one of them must be in the ncclComm. False:
+ * none is, or there is no room. A file that was searched in vain is searched again.
+ */
+bool nt_comm_layout_learn_stated(const struct nt_memory *memory, uint32_t pid, uint64_t address,
+				 uint64_t file, uint64_t owner, const struct nt_ras_comm *stated,
+				 size_t count, struct nt_comm_layout_learned *learned);
+
+/* True if the offsets of the file are learned. */
+bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file);
 
 /* Open MPI's ompi_communicator_t. */
 NT_MUST_CHECK int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid,

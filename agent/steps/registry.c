@@ -95,9 +95,8 @@ static bool take_place(struct nt_registry *registry, const struct nt_process *pr
 	return true;
 }
 
-/* A reused handle names another communicator. */
-static struct nt_communicator *add(struct nt_registry *registry, struct nt_process *process,
-				   uint64_t library, uint64_t handle)
+struct nt_communicator *nt_registry_add(struct nt_registry *registry, struct nt_process *process,
+					uint64_t library, uint64_t handle)
 {
 	struct nt_communicator *comm = look_up(process, library, handle);
 
@@ -186,7 +185,7 @@ static struct nt_communicator *make(struct nt_registry *registry, struct nt_proc
 				    const struct nt_pending *pending, uint64_t handle,
 				    uint32_t parent_size)
 {
-	struct nt_communicator *comm = add(registry, process, pending->library, handle);
+	struct nt_communicator *comm = nt_registry_add(registry, process, pending->library, handle);
 
 	if (!comm)
 		return NULL;
@@ -505,7 +504,7 @@ struct nt_communicator *nt_registry_find(struct nt_registry *registry, struct nt
 		settle_one(registry, process, i);
 		return look_up(process, library, handle);
 	}
-	comm = add(registry, process, library, handle);
+	comm = nt_registry_add(registry, process, library, handle);
 	if (!comm)
 		return NULL;
 	comm->epoch = nt_registry_epoch(registry);

@@ -41,6 +41,10 @@ struct nt_communicator *nt_registry_find(struct nt_registry *registry, struct nt
 struct nt_communicator *nt_registry_known(struct nt_process *process, enum nt_library library,
 					  uint64_t handle);
 
+/* Adds one that is not known, or replaces it: a reused handle names another. NULL at the cap. */
+struct nt_communicator *nt_registry_add(struct nt_registry *registry, struct nt_process *process,
+					uint64_t library, uint64_t handle);
+
 /* Calls that create communicators; given at entry and return, or at return alone. */
 void nt_registry_init(struct nt_registry *registry, struct nt_process *process,
 		      const struct nt_probe *probe, const struct nt_event_call *call,
@@ -58,6 +62,15 @@ void nt_registry_rank(struct nt_registry *registry, struct nt_process *process, 
 /* The result of MPI_Comm_size; used if no other source exists, once the rank is known. */
 void nt_registry_size(struct nt_registry *registry, struct nt_process *process, uint64_t handle,
 		      uint32_t size);
+
+/* True if it is NCCL's, and its place in the job could not be read. */
+bool nt_registry_is_unresolved(const struct nt_communicator *comm);
+/*
+ * Reads the unresolved communicators of the process again, after the layout of its library was
+ * learned. Those that can be read are replaced, as the same id must not be used for calls from before.
+ * Returns their number.
+ */
+uint32_t nt_registry_resolve(struct nt_registry *registry, struct nt_process *process);
 
 /* The communicator was freed; its sums are kept until reported. */
 void nt_registry_end(struct nt_process *process, enum nt_library library, uint64_t handle);

@@ -16,6 +16,7 @@
 #include "agent/host/memory.h"
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
+#include "agent/ras/ras_schedule.h"
 #include "agent/steps/completion.h"
 #include "agent/steps/gpu.h"
 #include "agent/steps/gpu_records.h"
@@ -105,6 +106,8 @@ struct nt_tracker_stats {
 	uint64_t peers_over_cap; /* calls whose peer found the table full */
 	uint64_t orphans_over_cap; /* events, which are also counted as lost */
 	uint64_t unresolved_comms; /* whose rank could not be read */
+	/* layouts of NCCL learned from what RAS states, and communicators read thereby */
+	uint64_t stated_layouts, resolved_comms;
 	uint64_t undescribed; /* processes without facts from /proc */
 	uint64_t late_ns, step_overruns, unknown_kinds, order_overflows;
 	uint64_t gpu_intervals; /* reported by devices */
@@ -233,6 +236,20 @@ struct nt_tracker_unprobed {
 bool nt_tracker_judge_unprobed(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
 			       const struct nt_mpi_code *code, uint64_t now_ns,
 			       struct nt_tracker_unprobed *ret_unprobed);
+
+/*
+ * Processes with communicators of NCCL that could not be read: of each library file the one with the
+ * lowest rank. Returns their number.
+ */
+size_t nt_tracker_unresolved(const struct nt_tracker *tracker, struct nt_ras_want *ret_want,
+			     size_t max);
+/*
+ * NCCL states these places, sorted, of the process or of others with its pid. If one of them is found in
+ * its memory, the communicators of all processes with its library file are read again. False: some
+ * could not be read, and may be later: reads of a busy or slow process are refused.
+ */
+NT_MUST_CHECK bool nt_tracker_stated(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+		       const struct nt_ras_comm *stated, size_t count);
 
 /* Where an address lies that was wanted: the file without its folder, and the offset in it. */
 void nt_tracker_site_found(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,

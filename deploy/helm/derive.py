@@ -20,7 +20,7 @@ import yaml
 OWNED = {
     "agent": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file bus-sasl-mechanism
         bus-bytes bus-age node message-key-file enrol-url enrol-token-file enrol-ca-file cgroup listen
-        metrics-file pod-resources shelter shelter-max-bytes""".split(),
+        metrics-file nccl-ras pod-resources shelter shelter-max-bytes""".split(),
     "aggregator": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file
         bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file store
         webhook-url-file webhook-secret-file kube-events kube-node-condition node-secret-file

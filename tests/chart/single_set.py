@@ -64,6 +64,18 @@ def nvidia_s_library_comes_by_a_runtime_class_or_from_a_driver_s_root():
 
 
 @test
+def nccl_s_ras_needs_an_option_and_a_capability():
+    objects = render()
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    assert "SYS_ADMIN" not in spec["containers"][0]["securityContext"]["capabilities"]["add"]
+    assert "nccl-ras" not in settings(objects, "agent")
+    objects = render("default", "agent.ncclRas=true")
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    same(spec["containers"][0]["securityContext"]["capabilities"]["add"].count("SYS_ADMIN"), 1)
+    same(settings(objects, "agent")["nccl-ras"], True)
+
+
+@test
 def an_existing_kafka_is_reached_by_tls_and_each_program_s_own_user():
     objects = render("own-kafka")
     assert not [one for one in objects if component(one) == "kafka"]

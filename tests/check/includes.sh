@@ -33,6 +33,7 @@ agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
+agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
 agent/steps: common proto bpf/event.h plugin/gpu_record.h
 agent/tracker: common proto bpf/event.h plugin/gpu_record.h

@@ -132,6 +132,65 @@ static void what_cannot_be_learned_is_tried_once_and_files_are_capped(void **sta
 	free(comm);
 }
 
+static void an_unknown_release_is_learned_from_what_ras_states(void **state)
+{
+	/* The hash of the second is also in the memory, with another rank. */
+	const struct nt_ras_comm others[] = {{0x11, 1, 8}, {0xfeed, 4, 16}};
+	const struct nt_ras_comm stated[] = {{0x11, 1, 8}, {0xfeed, 3, 16}, {0xfeed, 4, 16}};
+	struct nt_comm_layout_learned learned = {0};
+	struct fake_memory fake = {0};
+	struct nt_memory memory = fake_memory(&fake);
+	struct nt_comm_layout_comm found;
+	uint8_t *comm = calloc(1, LARGE);
+
+	(void)state;
+	assert_non_null(comm);
+	fake_nccl_at(comm, 0x133330, 0xfeed, 3, 16, 0x133500);
+	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
+	assert_false(
+		nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, others, 2, &learned));
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A));
+	assert_int_equal(learned.files, 0);
+	assert_true(
+		nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, stated, 3, &learned));
+	assert_true(nt_comm_layout_is_learned(&learned, FILE_A));
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A + 1));
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found), 0);
+	assert_int_equal(found.hash, 0xfeed);
+	assert_int_equal(found.rank, 3);
+	assert_int_equal(found.size, 16);
+	comm[0] ^= 1; /* the magic number */
+	assert_false(nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A + 1, 1, stated, 3,
+						 &learned));
+	free(comm);
+}
+
+static void a_file_that_was_searched_in_vain_is_learned_from_what_ras_states(void **state)
+{
+	const struct nt_ras_comm stated = {0xfeed, 3, 16};
+	struct nt_comm_layout_learned learned = {0};
+	struct fake_memory fake = {0};
+	struct nt_memory memory = fake_memory(&fake);
+	uint8_t *comm = calloc(1, LARGE);
+
+	(void)state;
+	assert_non_null(comm);
+	fake_nccl_at(comm, 0x133330, 0xfeed, 3, 16, 0x133500);
+	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
+	nt_comm_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xbad, 3, 16, &learned);
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A));
+	assert_true(nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, &stated, 1,
+						&learned));
+	assert_int_equal(learned.files, 1);
+	assert_int_equal(learned.of[0].hash_offset, 0x133330);
+	/* No room beside those of an owner with as many. */
+	for (uint64_t i = 101; learned.files < NT_COMM_LAYOUT_FILES; i++)
+		nt_comm_layout_learn(&memory, PID, ADDRESS, i, 1, 0xbad, 3, 16, &learned);
+	assert_false(nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A + 1, 1, &stated, 1,
+						 &learned));
+	free(comm);
+}
+
 static void a_communicator_of_open_mpi_tells_name_rank_and_size(void **state)
 {
 	struct fake_memory fake = {0};
@@ -236,6 +295,8 @@ int main(void)
 		cmocka_unit_test(every_known_release_of_nccl_is_read),
 		cmocka_unit_test(memory_that_is_no_communicator_is_refused),
 		cmocka_unit_test(an_unknown_release_is_learned_from_a_known_communicator),
+		cmocka_unit_test(an_unknown_release_is_learned_from_what_ras_states),
+		cmocka_unit_test(a_file_that_was_searched_in_vain_is_learned_from_what_ras_states),
 		cmocka_unit_test(what_cannot_be_learned_is_tried_once_and_files_are_capped),
 		cmocka_unit_test(a_communicator_of_open_mpi_tells_name_rank_and_size),
 		cmocka_unit_test(what_makes_no_sense_is_no_communicator_of_open_mpi),
