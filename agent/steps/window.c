@@ -13,6 +13,7 @@ struct nt_window_message {
 	struct nt_sample *sample;
 	struct nt_transfer *transfer;
 	uint32_t *bucket;
+	uint32_t transfers_over_cap;
 	struct nt_window_heap heap;
 };
 
@@ -46,6 +47,11 @@ void nt_window_free(struct nt_window_message *message)
 const struct nt_window *nt_window_get(const struct nt_window_message *message)
 {
 	return &message->window;
+}
+
+uint32_t nt_window_transfers_over_cap(const struct nt_window_message *message)
+{
+	return message->transfers_over_cap;
 }
 
 static size_t used_buckets(const struct nt_sketch *sketch)
@@ -191,9 +197,14 @@ static void add_transfers(const struct nt_communicator *comm, struct nt_window_m
 {
 	struct nt_window *window = &message->window;
 
-	for (uint32_t i = 0; i < comm->peers.count && window->transfers < MAX_TRANSFERS; i++) {
-		struct nt_transfer *transfer = &message->transfer[window->transfers++];
+	for (uint32_t i = 0; i < comm->peers.count; i++) {
+		struct nt_transfer *transfer;
 
+		if (window->transfers == MAX_TRANSFERS) {
+			message->transfers_over_cap += comm->peers.count - i;
+			return;
+		}
+		transfer = &message->transfer[window->transfers++];
 		*transfer = comm->peers.transfer[i];
 		transfer->comm = comm->id;
 	}

@@ -44,5 +44,7 @@ NT_DEFINE_AUTO(nt_window_message, nt_window_free)
 void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id);
 
 const struct nt_window *nt_window_get(const struct nt_window_message *message);
+/* Pairs of peer and direction that are not in it: it has as many as it may. */
+uint32_t nt_window_transfers_over_cap(const struct nt_window_message *message);
 
 #endif

@@ -103,7 +103,7 @@ struct nt_tracker_stats {
 	uint64_t foreign_events; /* of processes not watched */
 	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
 	uint64_t threads_over_cap, pending_over_cap;
-	uint64_t peers_over_cap; /* calls whose peer found the table full */
+	uint64_t peers_over_cap; /* calls whose peer found the table full, and peers left out of windows */
 	uint64_t orphans_over_cap; /* events, which are also counted as lost */
 	uint64_t unresolved_comms; /* whose rank could not be read */
 	/* layouts of NCCL learned from what RAS states, and communicators read thereby */

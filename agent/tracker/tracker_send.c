@@ -350,6 +350,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		return; /* the sums stay for the next window */
 	}
 	tracker->stats.windows++;
+	tracker->stats.peers_over_cap += nt_window_transfers_over_cap(message);
 	tracker->stats.steps += rank->sums.steps;
 	if (!settled && !nt_tracker_hold(tracker, rank, nt_window_get(message))) {
 		nt_tracker_release_one(tracker, process);

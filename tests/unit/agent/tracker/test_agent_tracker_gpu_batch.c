@@ -221,6 +221,41 @@ static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
 	node_stop(&device.node);
 }
 
+static void peers_that_a_window_has_no_room_for_are_counted(void **state)
+{
+	struct nt_gpu_transfer transfer = {.bytes = 1 << 19, .shortest_ns = 100000, .sends = 1};
+	const struct nt_window *window = NULL;
+	struct device device;
+
+	(void)state;
+	start(&device);
+	for (int i = 1; i <= 3; i++)
+		nccl_init(&device.node, PID, PID, 0x5000 + 0x100 * (uint64_t)i, 0, 40, 0x11 + i);
+	device.row = row_of(NT_LIBRARY_NCCL_PROFILER);
+	open_records(&device);
+	for (int i = 0; i < 30; i++) {
+		for (uint64_t j = 1; j <= 3; j++)
+			nccl_reduce(&device.node, PID, PID, 0x5000 + 0x100 * j, 1 << 20,
+				    STREAM + 1);
+		run_records(&device, 1);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		const struct nt_comm_window *comm = &last_with_steps(&device.node)->comm[i];
+
+		transfer.comm = comm->id;
+		for (transfer.peer = 1; comm->size == 40 && transfer.peer <= 30; transfer.peer++)
+			send(&device, transfer);
+	}
+	assert_int_equal(stats_of(&device).gpu_transfers, 3 * 30 * 2);
+	assert_int_equal(stats_of(&device).peers_over_cap, 0);
+	run_records(&device, 30);
+	for (size_t i = 0; i < device.node.windows && !(window && window->transfers); i++)
+		window = &device.node.window[i].window;
+	assert_int_equal(window->transfers, 64);
+	assert_int_equal(stats_of(&device).peers_over_cap, 3 * 30 - 64);
+	node_stop(&device.node);
+}
+
 /* The second is attached when the first has given up, and is not disturbed by it. */
 static void of_two_libraries_one_is_used(void **state)
 {
@@ -356,6 +391,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_launches_and_reports_nothing_is_counted_once),
 		cmocka_unit_test(own_work_is_what_communication_leaves),
 		cmocka_unit_test(what_proxies_sent_is_a_transfer_that_waits_for_nobody),
+		cmocka_unit_test(peers_that_a_window_has_no_room_for_are_counted),
 		cmocka_unit_test(of_two_libraries_one_is_used),
 		cmocka_unit_test(a_process_that_cannot_be_measured_is_counted_once),
 		cmocka_unit_test(a_flood_of_batches_is_dropped_and_counted),
