@@ -84,6 +84,7 @@ static void write_metrics(struct nt_agent *agent)
 	nt_probed_ranks_stats(agent->interpreters, &reading.interpreters);
 	nt_probed_ranks_stats(agent->gpu_ranks, &reading.gpu_ranks);
 	nt_probed_ranks_stats(agent->nccl_ranks, &reading.nccl_ranks);
+	nt_probed_ranks_stats(agent->send_ranks, &reading.send_ranks);
 	nt_probed_ranks_stats(agent->query_ranks, &reading.query_ranks);
 	nt_discover_stats(agent->discover, &reading.discover);
 	nt_process_reader_stats(agent->process_reader, &reading.process_reader);

@@ -56,7 +56,8 @@ struct nt_agent {
 	uint64_t event_cpu_ns, event_cpu_seen_ns, balanced_ns; /* of reading and taking events */
 	struct nt_probed_ranks *interpreters, *gpu_ranks, *query_ranks;
 	struct nt_probed_ranks
-		*nccl_ranks; /* those without gpu_ranks' library, or where it gave up */
+		*nccl_ranks, /* those without gpu_ranks' library, or where it gave up */
+		*send_ranks; /* of which NCCL's sends are measured */
 	struct nt_inspector_client rank_file_client;
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */

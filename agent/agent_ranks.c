@@ -25,6 +25,8 @@ static struct nt_probed_ranks *ranks_of(const struct nt_agent *agent, int librar
 		return agent->gpu_ranks;
 	case NT_LIBRARY_NCCL_PROFILER:
 		return agent->nccl_ranks;
+	case NT_LIBRARY_NCCL_SENDS:
+		return agent->send_ranks;
 	case NT_LIBRARY_EVENT:
 		return agent->query_ranks;
 	default:
@@ -40,6 +42,7 @@ static const struct rank_file_text {
 	{"GPU library", "GPU time", "is measured"},
 	{"CUDA library", "queries of events", "are observed"},
 	{"profiler plugin of NCCL", "kernels of NCCL", "are measured"},
+	{"profiler plugin of NCCL", "sends of NCCL", "are measured"},
 };
 
 static const struct rank_file_text *text_of(int library)
@@ -51,6 +54,8 @@ static const struct rank_file_text *text_of(int library)
 		return &texts[2];
 	case NT_LIBRARY_NCCL_PROFILER:
 		return &texts[3];
+	case NT_LIBRARY_NCCL_SENDS:
+		return &texts[4];
 	default:
 		return &texts[0];
 	}
@@ -92,6 +97,13 @@ static int attach_nccl(void *data, uint32_t pid, uint64_t start_boot_ns,
 {
 	(void)ret_probe;
 	return search(data, NT_LIBRARY_NCCL_PROFILER, pid, start_boot_ns);
+}
+
+static int attach_sends(void *data, uint32_t pid, uint64_t start_boot_ns,
+			struct nt_rank_probe **ret_probe)
+{
+	(void)ret_probe;
+	return search(data, NT_LIBRARY_NCCL_SENDS, pid, start_boot_ns);
 }
 
 static int attach_queries(void *data, uint32_t pid, uint64_t start_boot_ns,
@@ -180,6 +192,8 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 		.attach = attach_gpu, .detach = detach, .data = agent};
 	const struct nt_probed_ranks_hooks nccl = {
 		.attach = attach_nccl, .detach = detach, .data = agent};
+	const struct nt_probed_ranks_hooks sends = {
+		.attach = attach_sends, .detach = detach, .data = agent};
 	const struct nt_probed_ranks_hooks queries = {
 		.attach = attach_queries, .detach = detach, .data = agent};
 	int r = nt_probed_ranks_new(&interpreters, &agent->interpreters);
@@ -189,6 +203,8 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 	if (r == 0)
 		r = nt_probed_ranks_new(&nccl, &agent->nccl_ranks);
 	if (r == 0)
+		r = nt_probed_ranks_new(&sends, &agent->send_ranks);
+	if (r == 0)
 		r = nt_probed_ranks_new(&queries, &agent->query_ranks);
 	if (r < 0)
 		return r;
@@ -197,6 +213,7 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 	agent->gpu_schedule.interval_ns = agent->config->gpu_interval_ns;
 	nt_probed_ranks_close(agent->gpu_ranks);
 	nt_probed_ranks_close(agent->nccl_ranks);
+	nt_probed_ranks_close(agent->send_ranks);
 	return 0;
 }
 
@@ -210,6 +227,7 @@ void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_bo
 	if (!agent->config->gpu_window_ns)
 		return;
 	nt_probed_ranks_add(agent->gpu_ranks, pid, start_boot_ns);
+	nt_probed_ranks_add(agent->send_ranks, pid, start_boot_ns);
 	nt_gpu_schedule_add(&agent->gpu_schedule, nt_clock_mono_ns());
 }
 
@@ -218,6 +236,7 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 	nt_probed_ranks_end(agent->interpreters, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->gpu_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
+	nt_probed_ranks_end(agent->send_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->query_ranks, pid, start_boot_ns);
 }
 
@@ -230,6 +249,7 @@ static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,
 	if (result == NT_GPU_BATCH_FLOOD) {
 		nt_probed_ranks_refuse(agent->gpu_ranks, pid);
 		nt_probed_ranks_refuse(agent->nccl_ranks, pid);
+		nt_probed_ranks_refuse(agent->send_ranks, pid);
 	} else if (result == NT_GPU_BATCH_GIVEN_UP &&
 		   nt_probed_ranks_start_ns(agent->gpu_ranks, pid, &start_ns)) {
 		nt_probed_ranks_add(agent->nccl_ranks, pid, start_ns);
@@ -277,13 +297,15 @@ static bool is_attached(const struct nt_probed_ranks *ranks)
 
 void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 {
-	const bool measures = is_attached(agent->gpu_ranks) || is_attached(agent->nccl_ranks);
+	const bool measures = is_attached(agent->gpu_ranks) || is_attached(agent->nccl_ranks) ||
+			      is_attached(agent->send_ranks);
 	const bool opens = nt_gpu_schedule_is_open(&agent->gpu_schedule, measures,
 						   nt_clock_mono_ns(), real_ns);
 
 	if (opens && !agent->is_gpu_open) {
 		nt_probed_ranks_open(agent->gpu_ranks);
 		nt_probed_ranks_open(agent->nccl_ranks);
+		nt_probed_ranks_open(agent->send_ranks);
 	}
 	/* First what was sent: nothing of this measurement is taken later. */
 	if (!opens && agent->is_gpu_open) {
@@ -292,6 +314,7 @@ void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 				"records of the GPUs are left unread at the end of their measurement");
 		nt_probed_ranks_close(agent->gpu_ranks);
 		nt_probed_ranks_close(agent->nccl_ranks);
+		nt_probed_ranks_close(agent->send_ranks);
 		nt_tracker_gpu_closed_all(agent->tracker);
 	}
 	agent->is_gpu_open = opens;
@@ -301,6 +324,7 @@ void nt_agent_turn_ranks(struct nt_agent *agent, uint64_t real_ns)
 	for (int i = 0; i < GPU_SEARCHES; i++) {
 		nt_probed_ranks_attach(agent->gpu_ranks);
 		nt_probed_ranks_attach(agent->nccl_ranks);
+		nt_probed_ranks_attach(agent->send_ranks);
 	}
 }
 
@@ -310,6 +334,7 @@ void nt_agent_detach_ended_ranks(struct nt_agent *agent)
 		nt_probed_ranks_detach(agent->interpreters);
 		nt_probed_ranks_detach(agent->gpu_ranks);
 		nt_probed_ranks_detach(agent->nccl_ranks);
+		nt_probed_ranks_detach(agent->send_ranks);
 		nt_probed_ranks_detach(agent->query_ranks);
 	}
 }

@@ -150,9 +150,12 @@ int main(int argc, char **argv)
 		if (mark_probes_attach(probes, NT_LIBRARY_NCCL_PROFILER) < 0)
 			return 1;
 		with[i] = events();
+		bare[i] = mark_probes_fire();
+		mark_probes_detach(probes);
+		if (mark_probes_attach(probes, NT_LIBRARY_NCCL_SENDS) < 0)
+			return 1;
 		sends[i] = step_events(0);
 		other[i] = step_events(1);
-		bare[i] = mark_probes_fire();
 		mark_probes_detach(probes);
 	}
 	mark_probes_close(probes);

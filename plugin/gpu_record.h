@@ -34,7 +34,6 @@ enum nt_gpu_record_kind {
 	 * of the interface or of the library.
 	 */
 	NT_GPU_RECORD_GIVEN_UP,
-	NT_GPU_RECORD_TRANSFER, /* struct nt_gpu_transfer: what was sent to a rank since the last one */
 	NT_GPU_RECORD_KIND_END, /* keep last */
 };
 
@@ -61,8 +60,9 @@ struct nt_gpu_record {
 };
 
 /*
- * Sends of one size to one rank of a communicator, each from when the network took it to its
- * completion. Of sends of several sizes, the largest.
+ * With the mark "nccl_sends", in place of records: sends of one size to one rank of a communicator,
+ * since the last time, each from when the network took it to its completion. Of sends of several
+ * sizes, the largest.
  */
 struct nt_gpu_transfer {
 	__u64 comm; /* ncclComm.commHash */
@@ -70,17 +70,14 @@ struct nt_gpu_transfer {
 		peer; /* of the sender and the receiver in it; peer NT_GPU_NO_PEER: not measured */
 	__u32 bytes; /* of one send */
 	__u32 shortest_ns; /* send */
-	__u16 kind; /* NT_GPU_RECORD_TRANSFER */
-	__u16 sends; /* the largest number: that many or more */
+	__u32 sends;
 	__u32 busy_ns; /* with one of them under way */
 };
 
 #define NT_GPU_NO_PEER 0xffffffffU
 
 _Static_assert(sizeof(struct nt_gpu_record) == 32, "shared with the agent");
-_Static_assert(sizeof(struct nt_gpu_transfer) == sizeof(struct nt_gpu_record) &&
-		       __builtin_offsetof(struct nt_gpu_transfer, kind) ==
-			       __builtin_offsetof(struct nt_gpu_record, kind),
-	       "one record in place of the other");
+_Static_assert(sizeof(struct nt_gpu_transfer) == sizeof(struct nt_gpu_record),
+	       "one in place of the other");
 
 #endif

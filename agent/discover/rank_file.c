@@ -109,6 +109,7 @@ int nt_rank_file_find(uint32_t pid, int library, nt_rank_file_fn fn, void *data)
 	case NT_LIBRARY_GPU:
 		return try_mappings(pid, nt_rank_file_is_gpu_library, &search);
 	case NT_LIBRARY_NCCL_PROFILER:
+	case NT_LIBRARY_NCCL_SENDS:
 		return try_mappings(pid, nt_rank_file_is_nccl_profiler, &search);
 	case NT_LIBRARY_EVENT:
 		r = try_mappings(pid, nt_rank_file_is_runtime, &search);

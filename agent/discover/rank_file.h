@@ -28,8 +28,8 @@ bool nt_rank_file_is_driver(const char *basename);
 
 /*
  * Calls fn with each file of the process that may be that of `library`: NT_LIBRARY_PYTHON, where the
- * program comes last, NT_LIBRARY_GPU, NT_LIBRARY_NCCL_PROFILER, or NT_LIBRARY_EVENT, where the driver
- * comes last. Each is a regular file opened with O_PATH. Stops at the first
+ * program comes last, NT_LIBRARY_GPU, NT_LIBRARY_NCCL_PROFILER, NT_LIBRARY_NCCL_SENDS, or
+ * NT_LIBRARY_EVENT, where the driver comes last. Each is a regular file opened with O_PATH. Stops at the first
  * result other than -ENOENT and returns it; -ENOENT: none. May block: for workers.
  */
 typedef int (*nt_rank_file_fn)(void *data, int fd, const struct stat *st);

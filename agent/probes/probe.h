@@ -39,6 +39,7 @@ enum {
 	NT_LIBRARY_PYTHON = NT_LIBRARY_FILE_END, /* CPython: the interpreter or its libpython */
 	NT_LIBRARY_GPU, /* ours, inside the process: plugin/cupti/ */
 	NT_LIBRARY_NCCL_PROFILER, /* ours, inside the process: plugin/nccl/ */
+	NT_LIBRARY_NCCL_SENDS, /* the same library's other mark */
 	NT_LIBRARY_EVENT, /* the CUDA runtime, or else the driver, where only queries are probed */
 	NT_LIBRARY_TABLE_END,
 };

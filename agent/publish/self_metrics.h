@@ -35,7 +35,7 @@ struct nt_self_metrics_reading {
 	struct nt_process_reader_stats process_reader;
 	struct nt_quarantine_stats quarantine;
 	uint64_t workers_started, workers_killed, workers_left;
-	struct nt_probed_ranks_stats gpu_ranks, nccl_ranks;
+	struct nt_probed_ranks_stats gpu_ranks, nccl_ranks, send_ranks;
 	struct nt_probed_ranks_stats query_ranks;
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_ras_stats ras; /* zeros where it is off */

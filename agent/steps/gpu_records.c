@@ -276,8 +276,6 @@ static void add_call(struct nt_gpu_records *records, const struct nt_gpu_record 
 static void add(struct nt_gpu_records *records, const struct nt_gpu_record *record, uint64_t now_ns,
 		nt_gpu_records_fn fn, void *data)
 {
-	if (record->kind == NT_GPU_RECORD_TRANSFER)
-		return; /* no time of a kernel: agent/tracker/tracker_transfer.c */
 	if (record->end_ns < record->start_ns || record->start_ns > now_ns) {
 		records->stats.malformed++;
 		return;

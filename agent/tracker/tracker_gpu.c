@@ -272,11 +272,12 @@ enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
 		tracker->stats.gpu_over_rate++;
 		return process->gpu_floods < FLOODS ? NT_GPU_BATCH_TAKEN : NT_GPU_BATCH_FLOOD;
 	}
+	if (nt_tracker_take_transfers(tracker, process, batch))
+		return NT_GPU_BATCH_TAKEN;
 	records = records_of(tracker, process, batch);
 	if (!records)
 		return NT_GPU_BATCH_TAKEN;
 	nt_gpu_records_add(records, batch, take_interval, tracker);
-	nt_tracker_take_transfers(tracker, process, batch);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));
 	/* A second rank came meanwhile: no step is known by its device, and none waits for it. */

@@ -197,8 +197,8 @@ void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
 int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
-/* agent/tracker/tracker_transfer.c: what the batch says of transfers; it may have none. */
-void nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
+/* agent/tracker/tracker_transfer.c: false: it is of records, and not of transfers. */
+bool nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
 			       const struct nt_event_gpu *batch);
 /* agent/tracker/tracker_gpu.c: adds those of a process that is measured now. */
 void nt_tracker_add_completion(struct nt_tracker_stats *sum, const struct nt_rank *rank);

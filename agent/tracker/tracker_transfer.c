@@ -39,15 +39,17 @@ static void take(struct nt_tracker *tracker, const struct nt_process *process,
 		tracker->stats.no_memory++;
 }
 
-void nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
+bool nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
 			       const struct nt_event_gpu *batch)
 {
+	const struct nt_probe *row = nt_probe_row(NT_ROW_OF(batch->h.row));
 	struct nt_gpu_transfer transfer;
 
+	if (!row || row->library != (enum nt_library)NT_LIBRARY_NCCL_SENDS)
+		return false;
 	for (uint32_t i = 0; i < batch->records; i++) {
-		if (batch->record[i].kind != NT_GPU_RECORD_TRANSFER)
-			continue;
 		memcpy(&transfer, &batch->record[i], sizeof(transfer));
 		take(tracker, process, &transfer);
 	}
+	return true;
 }

@@ -2,7 +2,6 @@
 #include "plugin/nccl/profiler.h"
 
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "plugin/nccl/bounded_lock.h"
 #include "plugin/nccl/device_clock.h"
 #include "plugin/nccl/handle.h"
+#include "plugin/nccl/operation.h"
 #include "plugin/nccl/proxy_send.h"
 #include "plugin/nccl/record_batch.h"
 
@@ -19,6 +19,8 @@
 #define LAUNCH_NS 100000000
 /* From a call to its event, at most; a later one is of a graph's replay. */
 #define CALLED_NS 1000000000
+/* Between two records that no time is reported. */
+#define SAID_NS 1000000000
 /* Without measurement, after a call that a graph is made of. */
 #define CAPTURED_NS 1000000000
 
@@ -49,7 +51,7 @@ struct profiled_channel {
 	void *call; /* its handle */
 };
 
-int nt_profiler_chained_mask, nt_profiler_is_open;
+int nt_profiler_chained_mask, nt_profiler_is_open, nt_profiler_sends_are_open;
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static atomic_uint missed; /* events that could not take the tables */
@@ -63,8 +65,9 @@ static int *written_to; /* the mask of the process; NULL: none yet */
 static int written;
 static uint32_t window, pending; /* calls of this window whose kernels have not ended */
 static uint32_t correlation;
-static uint64_t captured_ns; /* 0: no call of a graph was seen */
 static int own_pid;
+static uint64_t captured_ns; /* 0: no call of a graph was seen */
+static uint64_t said_ns; /* when it was reported last that no time is; 0: never */
 static int drifted; /* why times are not used any more: NT_PROFILER_…; 0: they are */
 static struct nt_device_clock device_clock;
 
@@ -136,16 +139,13 @@ static void report_state(enum nt_gpu_record_kind kind, uint32_t code, uint64_t n
 }
 
 /* What is enqueued from now on is reported: NCCL reads the mask at the begin of a call. */
-static void open_window(enum nt_profiler_use use, uint64_t now_ns)
+static void open_window(uint64_t now_ns)
 {
 	window++;
 	pending = 0;
 	nt_device_clock_reset(&device_clock);
-	nt_proxy_send_reset();
 	report_state(NT_GPU_RECORD_OPEN, 0, now_ns);
-	if (use == NT_PROFILER_NOT_REQUESTED)
-		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_ON_REQUEST, now_ns);
-	else if (drifted)
+	if (drifted)
 		report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)drifted, now_ns);
 	__atomic_store_n(&nt_profiler_is_open, 1, __ATOMIC_RELAXED);
 }
@@ -164,6 +164,15 @@ static void give_up(int result, uint64_t now_ns)
 	drifted = result;
 }
 
+/* No window is open. */
+static void report_not_requested(uint64_t now_ns)
+{
+	if (said_ns && now_ns - said_ns < SAID_NS)
+		return;
+	said_ns = now_ns;
+	report_state(NT_GPU_RECORD_GIVEN_UP, (uint32_t)NT_PROFILER_ON_REQUEST, now_ns);
+}
+
 /* ---- the mask ------------------------------------------------------------------------------- */
 
 /* The event that costs least and comes with each call. */
@@ -178,24 +187,19 @@ static int is_capturing(uint64_t now_ns)
 	return captured_ns && now_ns - captured_ns < CAPTURED_NS;
 }
 
-static int has_kernels(enum nt_profiler_use use)
-{
-	return use == NT_PROFILER_IN_WINDOWS || use == NT_PROFILER_ALWAYS;
-}
-
 static int wanted_mask(const struct profiled_comm *comm, uint64_t now_ns)
 {
 	const int kernels = NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL;
-	const int opens = nt_profiler_is_open && !is_capturing(now_ns);
 	int mask = __atomic_load_n(&nt_profiler_chained_mask, __ATOMIC_RELAXED);
 
 	if (comm->use == NT_PROFILER_NEVER)
 		return mask;
 	mask |= idle_mask(comm->version);
-	if (opens)
+	if (nt_profiler_sends_are_open && !is_capturing(now_ns))
 		mask |= NT_NCCL_PROXY_OP | NT_NCCL_PROXY_STEP;
 	if (comm->use == NT_PROFILER_ALWAYS ||
-	    (comm->use == NT_PROFILER_IN_WINDOWS && opens && !drifted))
+	    (comm->use == NT_PROFILER_IN_WINDOWS && nt_profiler_is_open && !drifted &&
+	     !is_capturing(now_ns)))
 		mask |= kernels;
 	return mask;
 }
@@ -216,27 +220,6 @@ static void write_mask(struct profiled_comm *comm, uint64_t now_ns)
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
-
-static enum nt_gpu_record_op op_of(const struct nt_nccl_event *event, int is_p2p)
-{
-	static const struct {
-		const char *name;
-		enum nt_gpu_record_op op;
-	} ops[] = {
-		{"AllReduce", NT_GPU_RECORD_OP_ALL_REDUCE},
-		{"AllGather", NT_GPU_RECORD_OP_ALL_GATHER},
-		{"ReduceScatter", NT_GPU_RECORD_OP_REDUCE_SCATTER},
-		{"Broadcast", NT_GPU_RECORD_OP_BROADCAST},
-		{"Reduce", NT_GPU_RECORD_OP_REDUCE},
-	};
-
-	if (is_p2p)
-		return NT_GPU_RECORD_OP_SEND_RECV;
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && event->collective.function; i++)
-		if (strcmp(event->collective.function, ops[i].name) == 0)
-			return ops[i].op;
-	return NT_GPU_RECORD_OP_UNKNOWN;
-}
 
 /*
  * When the program made the call. NCCL launches a kernel before its event, so that it may have begun
@@ -274,7 +257,7 @@ static void *add_call(const struct profiled_comm *comm, const struct nt_nccl_eve
 		.is_called = made_ns != 0,
 		.correlation = correlation,
 		.channels = is_p2p ? event->p2p.channels : event->collective.channels,
-		.op = (uint8_t)op_of(event, is_p2p),
+		.op = (uint8_t)nt_operation_of(event, is_p2p),
 	};
 	pending++;
 	nt_record_batch_add(&(struct nt_gpu_record){.start_ns = enqueued_ns,
@@ -449,38 +432,22 @@ void nt_profiler_write_mask(void *context)
 	let_go();
 }
 
-static void *start_call(struct profiled_comm *comm, const struct nt_nccl_event *event, int is_p2p,
-			uint64_t now_ns)
-{
-	if (drifted || (comm && !has_kernels(comm->use)))
-		return NULL;
-	if (comm)
-		return add_call(comm, event, is_p2p, now_ns);
-	/* Of a communicator over the cap: the gap in the numbers says so. */
-	nt_record_batch_lose(1);
-	return NULL;
-}
-
 static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event *event,
 			 uint64_t type, uint64_t now_ns)
 {
 	switch (type) {
-	case NT_NCCL_GROUP_API:
-		if (event->group_api.is_captured)
-			captured_ns = now_ns;
-		return NULL;
 	case NT_NCCL_COLLECTIVE_API:
 	case NT_NCCL_P2P_API:
 		return nt_handle_of_time(now_ns);
 	case NT_NCCL_COLLECTIVE:
 	case NT_NCCL_P2P:
-		return start_call(comm, event, type == NT_NCCL_P2P, now_ns);
+		if (comm)
+			return add_call(comm, event, type == NT_NCCL_P2P, now_ns);
+		/* Of a communicator over the cap: the gap in the numbers says so. */
+		nt_record_batch_lose(1);
+		return NULL;
 	case NT_NCCL_KERNEL_CHANNEL:
-		return drifted ? NULL : add_channel(event, now_ns);
-	case NT_NCCL_PROXY_OP:
-		/* That of another process comes with its communicator, a pointer that means nothing here. */
-		return comm && event->proxy_op.pid == own_pid ? nt_proxy_send_op(comm->hash, event)
-							      : NULL;
+		return add_channel(event, now_ns);
 	default:
 		return NULL;
 	}
@@ -492,10 +459,12 @@ static void *start_event(struct profiled_comm *comm, const struct nt_nccl_event 
  */
 static int turn_window(const struct profiled_comm *comm, int is_wanted, uint64_t now_ns)
 {
-	if (comm && comm->use == NT_PROFILER_NEVER)
+	if (comm && comm->use == NT_PROFILER_NOT_REQUESTED && is_wanted)
+		report_not_requested(now_ns);
+	if (comm && (comm->use == NT_PROFILER_NEVER || comm->use == NT_PROFILER_NOT_REQUESTED))
 		return 0;
 	if (comm && is_wanted && !nt_profiler_is_open)
-		open_window(comm->use, now_ns);
+		open_window(now_ns);
 	else if (comm && !is_wanted && nt_profiler_is_open)
 		close_window(); /* with the communicator's mask, which is written behind it */
 	return nt_profiler_is_open;
@@ -509,8 +478,59 @@ static void *start_in_window(struct profiled_comm *comm, const struct nt_nccl_ev
 	if (lost)
 		nt_record_batch_lose(lost);
 	nt_record_batch_tick(now_ns);
+	return drifted ? NULL : start_event(comm, event, type, now_ns);
+}
+
+/* ---- sends ---------------------------------------------------------------------------------- */
+
+/* True while they are measured. They have windows of their own. */
+static int turn_sends(const struct profiled_comm *comm)
+{
+	const int are_wanted = nt_send_batch_is_wanted();
+
+	if (comm && comm->use != NT_PROFILER_NEVER && are_wanted != nt_profiler_sends_are_open) {
+		nt_proxy_send_reset();
+		__atomic_store_n(&nt_profiler_sends_are_open, are_wanted, __ATOMIC_RELAXED);
+	}
+	return nt_profiler_sends_are_open;
+}
+
+static void *start_send(const struct profiled_comm *comm, const struct nt_nccl_event *event,
+			uint64_t type, uint64_t now_ns)
+{
 	nt_proxy_send_report(now_ns);
-	return start_event(comm, event, type, now_ns);
+	if (type != NT_NCCL_PROXY_OP || !comm)
+		return NULL;
+	/* That of another process comes with its communicator, a pointer that means nothing here. */
+	return event->proxy_op.pid == own_pid ? nt_proxy_send_op(comm->hash, event) : NULL;
+}
+
+static void take_send(const void *handle, size_t bytes)
+{
+	if (!take())
+		return;
+	if (nt_profiler_sends_are_open)
+		nt_proxy_send_taken(handle, bytes, now());
+	let_go();
+}
+
+static void end_send(const void *handle)
+{
+	if (!take())
+		return;
+	if (nt_profiler_sends_are_open)
+		nt_proxy_send_done(handle, now());
+	let_go();
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+/* Only while something is measured: versions up to 3, which measure nothing, have another layout. */
+static void note_capture(const struct nt_nccl_event *event, uint64_t type, uint64_t now_ns)
+{
+	if ((nt_profiler_is_open || nt_profiler_sends_are_open) && type == NT_NCCL_GROUP_API &&
+	    event->group_api.is_captured)
+		captured_ns = now_ns;
 }
 
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event)
@@ -530,19 +550,13 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 	comm = comm_of(context);
 	if (turn_window(comm, nt_batch_is_wanted(), now_ns))
 		handle = start_in_window(comm, event, type, now_ns);
+	if (turn_sends(comm) && !handle)
+		handle = start_send(comm, event, type, now_ns);
+	note_capture(event, type, now_ns);
 	if (comm)
 		write_mask(comm, now_ns);
 	let_go();
 	return handle;
-}
-
-static void stop_step(const void *handle)
-{
-	if (!take())
-		return;
-	if (nt_profiler_is_open)
-		nt_proxy_send_done(handle, now());
-	let_go();
 }
 
 void nt_profiler_stop(void *handle)
@@ -550,7 +564,7 @@ void nt_profiler_stop(void *handle)
 	struct profiled_channel *channel;
 
 	if (nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
-		stop_step(handle);
+		end_send(handle);
 	/* A call has ended when its kernel has; this is the end of its enqueuing. */
 	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || !take())
 		return;
@@ -560,22 +574,13 @@ void nt_profiler_stop(void *handle)
 	let_go();
 }
 
-static void step_is_sent(const void *handle, size_t bytes)
-{
-	if (!take())
-		return;
-	if (nt_profiler_is_open)
-		nt_proxy_send_taken(handle, bytes, now());
-	let_go();
-}
-
 void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *args)
 {
 	struct profiled_channel *channel;
 
 	if (args && state == NT_NCCL_STEP_SEND_WAIT &&
 	    nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
-		step_is_sent(handle, args->bytes);
+		take_send(handle, args->bytes);
 	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || state != NT_NCCL_KERNEL_CHANNEL_STOP ||
 	    !args || !take())
 		return;

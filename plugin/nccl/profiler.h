@@ -2,7 +2,8 @@
 /*
  * What is reported of NCCL: for each collective, send and receive, when the host enqueued it and
  * when its kernel ran; and how long the network takes for what is sent to other nodes (proxy_send.h).
- * Records are made only while a tracer is attached; else an event costs a look at the request.
+ * Each is measured only while a tracer is attached to its mark; else an event costs a look at the
+ * requests.
  *
  * NCCL calls from threads of the program and from its own. Nothing here blocks: if another thread
  * holds the tables for too long, the event is lost, and counted. Nothing is allocated. A handle is a
@@ -15,6 +16,7 @@
 
 #include "plugin/batch.h"
 #include "plugin/nccl/profiler_abi.h"
+#include "plugin/nccl/send_batch.h"
 
 enum {
 	NT_PROFILER_COMMS = 1024, /* communicators; those of further ones are lost */
@@ -42,7 +44,7 @@ enum nt_profiler_use {
 	NT_PROFILER_NEVER,
 	NT_PROFILER_IN_WINDOWS,
 	NT_PROFILER_ALWAYS,
-	NT_PROFILER_NOT_REQUESTED, /* it could be always: a tracer gets that as a result, and sends alone */
+	NT_PROFILER_NOT_REQUESTED, /* it could be always: a tracer gets that as a result */
 };
 
 /*
@@ -52,10 +54,12 @@ enum nt_profiler_use {
 void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash);
 void nt_profiler_remove(void *context);
 /* True while no tracer is attached: then no event is needed. */
-extern int nt_profiler_is_open;
+extern int nt_profiler_is_open, nt_profiler_sends_are_open;
 static inline int nt_profiler_is_idle(void)
 {
-	return !nt_batch_is_wanted() && !__atomic_load_n(&nt_profiler_is_open, __ATOMIC_RELAXED);
+	return !nt_batch_is_wanted() && !nt_send_batch_is_wanted() &&
+	       !__atomic_load_n(&nt_profiler_is_open, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&nt_profiler_sends_are_open, __ATOMIC_RELAXED);
 }
 /* The returned handle may be NULL: nothing more of the event is needed. */
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/nccl/proxy_send.h"
 
-#include <string.h>
-
 #include "plugin/gpu_record.h"
 #include "plugin/nccl/handle.h"
-#include "plugin/nccl/record_batch.h"
+#include "plugin/nccl/send_batch.h"
 
 /* What is sent to a rank. */
 struct peer {
@@ -32,6 +30,9 @@ static struct op ops[NT_PROXY_SEND_OPS];
 static uint32_t next_op;
 static uint32_t over_cap; /* operations to further peers, since the last report */
 static uint64_t reported_ns; /* 0: nothing was measured yet */
+static struct nt_gpu_transfer batch[NT_GPU_BATCH];
+static uint32_t batched;
+static uint64_t handed_over; /* so far */
 
 void nt_proxy_send_reset(void)
 {
@@ -160,30 +161,30 @@ static uint32_t u32_of(uint64_t value)
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-static void hand_over(const struct nt_gpu_transfer *transfer, uint64_t now_ns)
+static void hand_over(void)
 {
-	struct nt_gpu_record record;
-
-	(void)memcpy(&record, transfer, sizeof(record));
-	nt_record_batch_add(&record, now_ns);
+	if (batched)
+		nt_send_batch_hand_over(batch, batched, handed_over + 1);
+	handed_over += batched;
+	batched = 0;
 }
 
-static uint16_t count_of(uint32_t number)
+static void add_to_batch(const struct nt_gpu_transfer *transfer)
 {
-	return number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+	batch[batched++] = *transfer;
+	if (batched == NT_GPU_BATCH)
+		hand_over();
 }
 
-static void report_peer(struct peer *peer, uint64_t now_ns)
+static void report_peer(struct peer *peer)
 {
-	hand_over(&(struct nt_gpu_transfer){.comm = peer->comm,
-					    .rank = peer->rank,
-					    .peer = peer->peer,
-					    .bytes = u32_of(peer->bytes),
-					    .shortest_ns = u32_of(peer->shortest_ns),
-					    .kind = NT_GPU_RECORD_TRANSFER,
-					    .sends = count_of(peer->sends),
-					    .busy_ns = u32_of(peer->busy_ns)},
-		  now_ns);
+	add_to_batch(&(struct nt_gpu_transfer){.comm = peer->comm,
+					       .rank = peer->rank,
+					       .peer = peer->peer,
+					       .bytes = u32_of(peer->bytes),
+					       .shortest_ns = u32_of(peer->shortest_ns),
+					       .sends = peer->sends,
+					       .busy_ns = u32_of(peer->busy_ns)});
 	peer->bytes = peer->sends = 0;
 }
 
@@ -196,11 +197,9 @@ void nt_proxy_send_report(uint64_t now_ns)
 	reported_ns = now_ns;
 	for (uint32_t i = 0; i < peers_known; i++)
 		if (peers[i].sends)
-			report_peer(&peers[i], now_ns);
+			report_peer(&peers[i]);
 	if (over_cap)
-		hand_over(&(struct nt_gpu_transfer){.peer = NT_GPU_NO_PEER,
-						    .kind = NT_GPU_RECORD_TRANSFER,
-						    .sends = count_of(over_cap)},
-			  now_ns);
+		add_to_batch(&(struct nt_gpu_transfer){.peer = NT_GPU_NO_PEER, .sends = over_cap});
 	over_cap = 0;
+	hand_over();
 }

@@ -66,7 +66,7 @@ check_hardening() {
 # The note's addresses are of the file as it was linked.
 check_mark() { # check_mark PROVIDER NAME
   local notes location semaphore
-  notes=$(readelf -nW "$file" 2>/dev/null | grep -A 3 "Provider: $1\$" | xargs) || :
+  notes=$(readelf -nW "$file" 2>/dev/null | grep -A 3 "Provider: $1\$" | grep -A 1 "Name: $2\$" | xargs) || :
   [[ $notes =~ "Name: $2 Location: "(0x[0-9a-f]+)", Base: "0x[0-9a-f]+", Semaphore: "(0x[0-9a-f]+) ]] || {
     report "$file has no mark $1:$2"
     return 0
@@ -91,6 +91,13 @@ check_mark() { # check_mark PROVIDER NAME
   fi
 }
 
+marks_of() {
+  case $1 in
+    */libnccl-profiler-*) echo gpu_records nccl_sends ;;
+    *) echo gpu_records ;;
+  esac
+}
+
 exports_of() {
   case $1 in
     */libnccl-profiler-*) echo ncclProfiler_v{1..7} ;;
@@ -107,7 +114,9 @@ for file; do
   check_imports
   check_exports "$(exports_of "$file")"
   check_hardening
-  check_mark neutracer gpu_records
+  for mark in $(marks_of "$file"); do
+    check_mark neutracer "$mark"
+  done
 done
 
 # What is linked into programs of others has their consent: no file of another licence.

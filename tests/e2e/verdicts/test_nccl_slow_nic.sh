@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Hosts that never wait for their GPU, one on each of four nodes, and one network card that is slow. Collectives
-# alone show that the network is: what NCCL's proxies sent shows whose card it is, also where times of kernels
-# are not reported.
+# alone show that the network is: what NCCL's proxies sent shows whose card it is, also where NCCL reports no
+# kernels, and beside CUPTI's library.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -23,8 +23,10 @@ names_card() { # names_card NODE
     ([.culprits[] | select(.kind == "nic" and .node == "'"$1"'")] | length) == 1'
 }
 
-for version in 2.30 2.32; do
-  export SIM_NCCL_VERSION=$version
+for version in 2.30 2.32 2.32-cupti; do
+  export SIM_NCCL_VERSION=${version%-cupti}
+  [ "$version" = "$SIM_NCCL_VERSION" ] ||
+    export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
   start_job train 4 --check none --gradient-mb 256 -- "${groups[@]}"
   seen 4
   quiet 30

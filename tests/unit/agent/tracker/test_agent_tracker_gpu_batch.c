@@ -158,15 +158,24 @@ static void own_work_is_what_communication_leaves(void **state)
 
 static void send(struct device *device, struct nt_gpu_transfer transfer)
 {
-	struct nt_event_gpu batch = {
-		.h = {.pid = PID, .row = device->row, .entry_ns = device->node.now_ns},
-		.number = 2 * device->kernels++ + 2,
-		.records = 2};
+	struct nt_event_gpu batch = {.h = {.pid = PID,
+					   .row = row_of(NT_LIBRARY_NCCL_SENDS),
+					   .entry_ns = device->node.now_ns},
+				     .number = 1,
+				     .records = 2};
 
-	transfer.kind = NT_GPU_RECORD_TRANSFER;
 	memcpy(&batch.record[0], &transfer, sizeof(transfer));
 	batch.record[1] = batch.record[0];
 	nt_tracker_gpu_batch(device->node.tracker, &batch);
+}
+
+static const struct node_window *first_with_transfers(const struct node *node)
+{
+	size_t first = 0;
+
+	while (first + 1 < node->windows && !node->window[first].window.transfers)
+		first++;
+	return &node->window[first];
 }
 
 static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
@@ -177,8 +186,8 @@ static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
 	uint64_t id;
 
 	(void)state;
+	/* Beside CUPTI's library, too. */
 	start(&device);
-	device.row = row_of(NT_LIBRARY_NCCL_PROFILER);
 	open_records(&device);
 	run_records(&device, 30);
 	id = transfer.comm = last_with_steps(&device.node)->comm[0].id;
@@ -205,11 +214,7 @@ static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
 	assert_int_equal(stats_of(&device).gpu_records.malformed, 0);
 	assert_int_equal(stats_of(&device).gpu_records.lost, 0);
 	run_records(&device, 30);
-	window = NULL;
-	for (size_t i = 0; i < device.node.windows && !window; i++)
-		if (device.node.window[i].window.transfers)
-			window = &device.node.window[i];
-	assert_non_null(window);
+	window = first_with_transfers(&device.node);
 	assert_int_equal(window->window.transfers, 1);
 	assert_true(window->window.transfer[0].comm == id);
 	assert_int_equal(window->window.transfer[0].op, NT_OP_PUT);
@@ -218,13 +223,13 @@ static void what_proxies_sent_is_a_transfer_that_waits_for_nobody(void **state)
 	assert_int_equal(window->window.transfer[0].bytes, 1 << 19);
 	assert_int_equal(window->window.transfer[0].min_ns, 100000);
 	assert_int_equal(last_with_steps(&device.node)->window.transfers, 0);
+	assert_int_equal(last_with_steps(&device.node)->window.own_tier, NT_TIER_T3);
 	node_stop(&device.node);
 }
 
 static void peers_that_a_window_has_no_room_for_are_counted(void **state)
 {
 	struct nt_gpu_transfer transfer = {.bytes = 1 << 19, .shortest_ns = 100000, .sends = 1};
-	const struct nt_window *window = NULL;
 	struct device device;
 
 	(void)state;
@@ -249,9 +254,7 @@ static void peers_that_a_window_has_no_room_for_are_counted(void **state)
 	assert_int_equal(stats_of(&device).gpu_transfers, 3 * 30 * 2);
 	assert_int_equal(stats_of(&device).peers_over_cap, 0);
 	run_records(&device, 30);
-	for (size_t i = 0; i < device.node.windows && !(window && window->transfers); i++)
-		window = &device.node.window[i].window;
-	assert_int_equal(window->transfers, 64);
+	assert_int_equal(first_with_transfers(&device.node)->window.transfers, 64);
 	assert_int_equal(stats_of(&device).peers_over_cap, 3 * 30 - 64);
 	node_stop(&device.node);
 }

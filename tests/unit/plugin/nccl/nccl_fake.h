@@ -20,9 +20,8 @@
 #include "plugin/nccl/profiler.h"
 #include "plugin/nccl/profiler_abi.h"
 
-#define KERNELS (NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL)
+#define ALL     (NT_NCCL_COLLECTIVE | NT_NCCL_P2P | NT_NCCL_KERNEL_CHANNEL)
 #define PROXIES (NT_NCCL_PROXY_OP | NT_NCCL_PROXY_STEP)
-#define ALL     (KERNELS | PROXIES)
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -38,11 +37,14 @@ extern const struct nt_nccl_profiler ncclProfiler_v1, ncclProfiler_v2, ncclProfi
 
 static const int windowed[] = {4, 5, 6}; /* versions that measure kernels in windows */
 
-static int is_asked;
+static int is_asked, sends_are_asked;
 static uint64_t now_ns = 1000 * SECOND;
 static struct nt_gpu_record got[MOST];
 static uint32_t records, batches;
 static uint64_t next_number, gaps;
+static struct nt_gpu_transfer sent[MOST];
+static uint32_t transfers;
+static uint64_t next_transfer;
 
 /* ---- what stands in for the mark, and for the clock ---- */
 
@@ -62,6 +64,21 @@ void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t count, uint
 	batches++;
 }
 
+int nt_send_batch_is_wanted(void)
+{
+	return __atomic_load_n(&sends_are_asked, __ATOMIC_RELAXED);
+}
+
+void nt_send_batch_hand_over(const struct nt_gpu_transfer *transfer, uint32_t count,
+			     uint64_t number)
+{
+	assert_in_range(count, 1, NT_GPU_BATCH);
+	assert_true(!next_transfer || number == next_transfer);
+	next_transfer = number + count;
+	for (uint32_t i = 0; i < count; i++)
+		sent[transfers++ % MOST] = transfer[i];
+}
+
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret_time);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -76,7 +93,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret_time)
 
 static inline void forget(void)
 {
-	records = batches = 0;
+	records = batches = transfers = 0;
 	gaps = 0;
 }
 

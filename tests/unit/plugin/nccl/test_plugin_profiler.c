@@ -331,11 +331,11 @@ static void expect_given_up(void *context, int result)
 
 	assert_int_equal(got[last - 1].kind, NT_GPU_RECORD_GIVEN_UP);
 	assert_int_equal((int32_t)got[last - 1].stream, result);
-	/* Once, and no more kernels are measured in this process. */
+	/* Once, and nothing more is measured in this process. */
 	call = enqueue(6, context, 1);
 	assert_null(call);
 	begin_call(6, context, 0);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | PROXIES);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
 	assert_int_equal(records, last);
 	end_asking(6, context);
 	ask(6, context);
@@ -479,15 +479,12 @@ static void from_the_first_communicator_on(void)
 
 	(void)setenv("NEUTRACER_NCCL_KERNELS", "always", 1);
 	context = add_comm(7);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | KERNELS);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
 	call = enqueue(7, context, 1);
 	assert_null(call);
 	assert_null(begin_channel(7, context, call, 0, now_ns));
 	is_asked = 1;
 	begin_call(7, context, 1);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | KERNELS);
-	now_ns += 2 * SECOND;
-	begin_call(7, context, 0);
 	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
 	call = enqueue(7, context, 1);
 	now_ns += MS;
@@ -496,7 +493,29 @@ static void from_the_first_communicator_on(void)
 	assert_int_equal(records, 3);
 	is_asked = 0;
 	begin_call(7, context, 0);
-	assert_int_equal(mask, NT_NCCL_GROUP_API | KERNELS);
+	assert_int_equal(mask, NT_NCCL_GROUP_API | ALL);
+	table_of(7)->finalize(context);
+}
+
+static void unless_requested_that_alone_is_reported(void)
+{
+	void *context = add_comm(7);
+
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	begin_call(7, context, 0);
+	assert_int_equal(records, 0);
+	is_asked = 1;
+	for (int i = 0; i < 10; i++)
+		begin_call(7, context, 0);
+	assert_null(enqueue(7, context, 1));
+	assert_int_equal(records, 1);
+	assert_int_equal(got[0].kind, NT_GPU_RECORD_GIVEN_UP);
+	assert_int_equal((int32_t)got[0].stream, NT_PROFILER_ON_REQUEST);
+	assert_int_equal(mask, NT_NCCL_GROUP_API);
+	/* A later agent gets it too. */
+	now_ns += 2 * SECOND;
+	begin_call(7, context, 0);
+	assert_int_equal(records, 2);
 	table_of(7)->finalize(context);
 }
 
@@ -504,6 +523,7 @@ static void where_windows_mix_up_times_it_is_always_or_never(void **state)
 {
 	(void)state;
 	in_a_process(from_the_first_communicator_on);
+	in_a_process(unless_requested_that_alone_is_reported);
 }
 
 /*

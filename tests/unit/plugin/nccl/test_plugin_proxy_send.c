@@ -49,22 +49,23 @@ static void send_bytes(int version, void *context, int peer, size_t bytes, uint6
 	table_of(version)->stop(op);
 }
 
-/* With the first event it is due, with the second one the batch is. */
-static void report(int version, void *context)
+static void ask_for_sends(int version, void *context)
 {
-	for (int i = 0; i < 2; i++) {
-		now_ns += SECOND;
-		begin_call(version, context, 0);
-	}
+	sends_are_asked = 1;
+	begin_call(version, context, 0);
+	forget();
 }
 
-static struct nt_gpu_transfer transfer_at(uint32_t i)
+static void end_asking_for_sends(int version, void *context)
 {
-	struct nt_gpu_transfer transfer;
+	sends_are_asked = 0;
+	begin_call(version, context, 0);
+}
 
-	(void)memcpy(&transfer, &got[i], sizeof(transfer));
-	assert_int_equal(transfer.kind, NT_GPU_RECORD_TRANSFER);
-	return transfer;
+static void report(int version, void *context)
+{
+	now_ns += SECOND;
+	begin_call(version, context, 0);
 }
 
 static void of_a_send_the_time_in_the_network_is_measured(void **state)
@@ -75,17 +76,16 @@ static void of_a_send_the_time_in_the_network_is_measured(void **state)
 		void *context = add_comm(version);
 		struct nt_gpu_transfer transfer;
 
-		ask(version, context);
-		forget();
+		ask_for_sends(version, context);
 		send_bytes(version, context, 2, 4096, MS / 10);
 		send_bytes(version, context, 2, 1 << 20, 3 * MS);
 		send_bytes(version, context, 2, 1 << 20, 2 * MS);
 		send_bytes(version, context, 2, 4096, MS / 10);
 		send_bytes(version, context, 2, 1 << 20, 5 * MS);
-		assert_int_equal(records, 0);
+		assert_int_equal(transfers, 0);
 		report(version, context);
-		assert_int_equal(records, 1);
-		transfer = transfer_at(0);
+		assert_int_equal(transfers, 1);
+		transfer = sent[0];
 		assert_int_equal(transfer.comm, 7);
 		assert_int_equal(transfer.rank, 1);
 		assert_int_equal(transfer.peer, 2);
@@ -93,7 +93,7 @@ static void of_a_send_the_time_in_the_network_is_measured(void **state)
 		assert_int_equal(transfer.sends, 3);
 		assert_int_equal(transfer.shortest_ns, 2 * MS);
 		assert_int_equal(transfer.busy_ns, 10 * MS);
-		end_asking(version, context);
+		end_asking_for_sends(version, context);
 		table_of(version)->finalize(context);
 	}
 }
@@ -104,8 +104,7 @@ static void sends_that_are_under_way_together_are_busy_once(void **state)
 	struct nt_gpu_transfer transfer;
 
 	(void)state;
-	ask(6, context);
-	forget();
+	ask_for_sends(6, context);
 	op = start(6, context, op_to(2, 0));
 	step[0] = begin_step(6, context, op, 8);
 	step[1] = begin_step(6, context, op, 9);
@@ -118,11 +117,11 @@ static void sends_that_are_under_way_together_are_busy_once(void **state)
 	/* Twice, and of a slot without a new step: nothing of it. */
 	table_of(6)->stop(step[1]);
 	report(6, context);
-	transfer = transfer_at(0);
+	transfer = sent[0];
 	assert_int_equal(transfer.sends, 2);
 	assert_int_equal(transfer.shortest_ns, 4 * MS);
 	assert_int_equal(transfer.busy_ns, 11 * MS);
-	end_asking(6, context);
+	end_asking_for_sends(6, context);
 	table_of(6)->finalize(context);
 }
 
@@ -132,7 +131,7 @@ static void one_channel_of_a_peer_is_measured(void **state)
 	struct nt_nccl_event receive = op_to(2, 3), foreign = op_to(2, 3), nobody = op_to(-1, 3);
 
 	(void)state;
-	ask(6, context);
+	ask_for_sends(6, context);
 	op = start(6, context, op_to(2, 3));
 	assert_non_null(op);
 	assert_null(start(6, context, op_to(2, 4)));
@@ -146,11 +145,11 @@ static void one_channel_of_a_peer_is_measured(void **state)
 	assert_null(start(6, context, foreign));
 	assert_null(start(6, context, nobody));
 	assert_null(begin_step(6, context, NULL, 0));
-	end_asking(6, context);
+	end_asking_for_sends(6, context);
 	/* The next measurement has its own. */
-	ask(6, context);
+	ask_for_sends(6, context);
 	assert_non_null(start(6, context, op_to(2, 4)));
-	end_asking(6, context);
+	end_asking_for_sends(6, context);
 	assert_null(start(6, context, op_to(2, 4)));
 	table_of(6)->finalize(context);
 }
@@ -161,7 +160,7 @@ static void sends_to_too_many_peers_are_counted(void **state)
 	struct nt_gpu_transfer transfer;
 
 	(void)state;
-	ask(6, context);
+	ask_for_sends(6, context);
 	for (int i = 0; i < NT_PROXY_SEND_PEERS; i++)
 		assert_non_null(start(6, context, op_to(i, 0)));
 	assert_null(start(6, context, op_to(NT_PROXY_SEND_PEERS, 0)));
@@ -169,11 +168,11 @@ static void sends_to_too_many_peers_are_counted(void **state)
 	assert_non_null(start(6, context, op_to(0, 0)));
 	forget();
 	report(6, context);
-	assert_int_equal(records, 1);
-	transfer = transfer_at(0);
+	assert_int_equal(transfers, 1);
+	transfer = sent[0];
 	assert_int_equal(transfer.peer, NT_GPU_NO_PEER);
 	assert_int_equal(transfer.sends, 2);
-	end_asking(6, context);
+	end_asking_for_sends(6, context);
 	table_of(6)->finalize(context);
 }
 
@@ -183,7 +182,7 @@ static void a_step_of_an_operation_that_is_forgotten_is_nothing(void **state)
 	void *context = add_comm(6), *oldest, *step;
 
 	(void)state;
-	ask(6, context);
+	ask_for_sends(6, context);
 	oldest = start(6, context, op_to(2, 0));
 	step = begin_step(6, context, oldest, 0);
 	take_step(6, step, 1 << 20);
@@ -194,41 +193,64 @@ static void a_step_of_an_operation_that_is_forgotten_is_nothing(void **state)
 	table_of(6)->stop(step);
 	forget();
 	report(6, context);
-	assert_int_equal(records, 0);
-	end_asking(6, context);
+	assert_int_equal(transfers, 0);
+	end_asking_for_sends(6, context);
 	table_of(6)->finalize(context);
 }
 
-static void where_kernels_are_not_reported_sends_are(void **state)
+/* They are measured whatever is known of kernels, and nothing else is. */
+static void sends_have_a_window_of_their_own(void **state)
 {
-	void *context = add_comm(7);
+	static const int versions[] = {4, 5, 6, 7};
 
 	(void)state;
-	forget();
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		const int version = versions[i],
+			  idle = version == 4 ? NT_NCCL_GROUP : NT_NCCL_GROUP_API;
+		void *context = add_comm(version);
+
+		assert_int_equal(mask, idle);
+		ask_for_sends(version, context);
+		assert_int_equal(mask, idle | PROXIES);
+		/* It comes unasked for, as the parent of what a proxy sends. */
+		assert_null(enqueue(version, context, 1));
+		send_bytes(version, context, 3, 1 << 20, MS);
+		report(version, context);
+		assert_int_equal(transfers, 1);
+		assert_int_equal(records, 0);
+		end_asking_for_sends(version, context);
+		assert_int_equal(mask, idle);
+		/* Nor are they with kernels. */
+		ask(version, context);
+		assert_int_equal(mask & PROXIES, 0);
+		assert_null(start(version, context, op_to(2, 0)));
+		end_asking(version, context);
+		table_of(version)->finalize(context);
+	}
+	for (int version = 1; version <= 3; version++) {
+		void *context = add_comm(version);
+
+		ask_for_sends(version, context);
+		assert_int_equal(mask, 0);
+		assert_null(start(version, context, op_to(2, 0)));
+		end_asking_for_sends(version, context);
+		table_of(version)->finalize(context);
+	}
+}
+
+static void they_are_not_switched_on_near_a_capture(void **state)
+{
+	void *context = add_comm(6);
+
+	(void)state;
+	ask_for_sends(6, context);
+	begin_call(6, context, 1);
 	assert_int_equal(mask, NT_NCCL_GROUP_API);
-	begin_call(7, context, 0);
-	assert_int_equal(records, 0);
-	is_asked = 1;
-	for (int i = 0; i < 10; i++)
-		begin_call(7, context, 0);
-	/* It comes unasked for, as the parent of what a proxy sends. */
-	assert_null(enqueue(7, context, 1));
-	assert_int_equal(records, 2);
-	assert_int_equal(got[0].kind, NT_GPU_RECORD_OPEN);
-	assert_int_equal(got[1].kind, NT_GPU_RECORD_GIVEN_UP);
-	assert_int_equal((int32_t)got[1].stream, NT_PROFILER_ON_REQUEST);
+	now_ns += SECOND;
+	begin_call(6, context, 0);
 	assert_int_equal(mask, NT_NCCL_GROUP_API | PROXIES);
-	send_bytes(7, context, 3, 1 << 20, MS);
-	report(7, context);
-	end_asking(7, context);
-	assert_int_equal(mask, NT_NCCL_GROUP_API);
-	assert_int_equal(records, 3);
-	assert_int_equal(got[2].kind, NT_GPU_RECORD_TRANSFER);
-	/* A later agent gets the same. */
-	ask(7, context);
-	assert_int_equal(records, 5);
-	assert_int_equal(got[4].kind, NT_GPU_RECORD_GIVEN_UP);
-	table_of(7)->finalize(context);
+	end_asking_for_sends(6, context);
+	table_of(6)->finalize(context);
 }
 
 int main(void)
@@ -239,7 +261,8 @@ int main(void)
 		cmocka_unit_test(one_channel_of_a_peer_is_measured),
 		cmocka_unit_test(sends_to_too_many_peers_are_counted),
 		cmocka_unit_test(a_step_of_an_operation_that_is_forgotten_is_nothing),
-		cmocka_unit_test(where_kernels_are_not_reported_sends_are),
+		cmocka_unit_test(sends_have_a_window_of_their_own),
+		cmocka_unit_test(they_are_not_switched_on_near_a_capture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mark at which the agent reads what NCCL's proxies sent (plugin/gpu_record.h). */
+#ifndef NT_PLUGIN_NCCL_SEND_BATCH_H
+#define NT_PLUGIN_NCCL_SEND_BATCH_H
+
+#include <stdint.h>
+
+#include "plugin/gpu_record.h"
+
+/* True while a tracer is attached. */
+int nt_send_batch_is_wanted(void);
+/* number: of the first one. */
+void nt_send_batch_hand_over(const struct nt_gpu_transfer *transfer, uint32_t transfers,
+			     uint64_t number);
+
+#endif
