@@ -25,6 +25,7 @@ static void code_matrix(struct nt_codec *codec, struct nt_matrix *matrix)
 		nt_code_fail(codec,
 			     i && (cell->from < cell[-1].from ||
 				   (cell->from == cell[-1].from && cell->to <= cell[-1].to)));
+		nt_code_bool(codec, &cell->in_network);
 		nt_state_cusum(codec, &cell->level);
 		nt_state_past(codec, &cell->past, &cell->lesson);
 		nt_code_u64(codec, &cell->frame);

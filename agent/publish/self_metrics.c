@@ -284,7 +284,7 @@ static const struct metric_row rows[] = {
 	COUNTER("gpu_transfers_unowned", NULL, tracker.gpu_transfers_unowned,
 		"The same of an unknown communicator, discarded."),
 	COUNTER("gpu_transfers_over_cap", NULL, tracker.gpu_transfers_over_cap,
-		"Operations of NCCL's proxies that were not measured: to more ranks than the library measures."),
+		"Operations of NCCL's proxies that were not measured: to more ranks than the library measures, or events lost in the library."),
 	COUNTER("gpu_batches_over_rate", NULL, tracker.gpu_over_rate,
 		"Batches of GPU records that were dropped: more in a second than a process or the node may have."),
 	COUNTER("gpu_processes_refused", NULL, tracker.gpu_refused,

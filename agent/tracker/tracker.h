@@ -103,7 +103,8 @@ struct nt_tracker_stats {
 	uint64_t foreign_events; /* of processes not watched */
 	uint64_t processes_over_cap, ranks_over_cap, comms_over_cap, keys_over_cap;
 	uint64_t threads_over_cap, pending_over_cap;
-	uint64_t peers_over_cap; /* calls whose peer found the table full, and peers left out of windows */
+	uint64_t
+		peers_over_cap; /* calls whose peer found the table full, and peers left out of windows */
 	uint64_t orphans_over_cap; /* events, which are also counted as lost */
 	uint64_t unresolved_comms; /* whose rank could not be read */
 	/* layouts of NCCL learned from what RAS states, and communicators read thereby */
@@ -115,7 +116,7 @@ struct nt_tracker_stats {
 	uint64_t gpu_malformed; /* that end before they begin, or have not begun yet */
 	/* of no process or communicator that is watched, or of several ranks */
 	uint64_t gpu_unowned;
-	/* Reports of what NCCL's proxies sent to a rank; and sends to ranks beyond the library's cap. */
+	/* Reports of what NCCL's proxies sent to a rank; and what the library could not measure. */
 	uint64_t gpu_transfers, gpu_transfers_unowned, gpu_transfers_over_cap;
 	struct nt_gpu_stats gpu;
 	struct nt_gpu_records_stats gpu_records;
@@ -249,7 +250,7 @@ size_t nt_tracker_unresolved(const struct nt_tracker *tracker, struct nt_ras_wan
  * could not be read, and may be later: reads of a busy or slow process are refused.
  */
 NT_MUST_CHECK bool nt_tracker_stated(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
-		       const struct nt_ras_comm *stated, size_t count);
+				     const struct nt_ras_comm *stated, size_t count);
 
 /* Where an address lies that was wanted: the file without its folder, and the offset in it. */
 void nt_tracker_site_found(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,

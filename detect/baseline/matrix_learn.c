@@ -216,6 +216,10 @@ static void judge(struct nt_detect *detect, struct nt_cell *cell)
 static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 {
 	double best = INFINITY;
+	bool in_network = false;
+
+	for (size_t i = 0; i < n; i++)
+		in_network = in_network || side[i].in_network;
 
 	for (size_t i = 0, end; i < n; i = end) {
 		const struct side *received = NULL, *sent = NULL;
@@ -224,12 +228,14 @@ static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 		for (end = i; end < n && side[end].from == side[i].from &&
 			      side[end].to == side[i].to && side[end].comm == side[i].comm;
 		     end++) {
+			if (side[end].in_network != in_network)
+				continue;
 			if (side[end].sends && !sent)
 				sent = &side[end];
 			if (!side[end].sends && !received)
 				received = &side[end];
 		}
-		if (sent && sent->in_network)
+		if (in_network)
 			received = sent;
 		if (!sent || !received)
 			continue;
@@ -241,7 +247,16 @@ static bool value_of(const struct side *side, size_t n, struct nt_cell *cell)
 		cell->calls = fmax(sent->calls, received->calls);
 	}
 	cell->value = best;
+	cell->in_network = in_network;
 	return isfinite(best);
+}
+
+/* True if the value is of the kind of those before it; the first one in the network alone begins anew. */
+static bool is_of_kind(struct nt_cell *cell, const struct nt_cell *value)
+{
+	if (value->in_network && !cell->in_network)
+		*cell = (struct nt_cell){.from = cell->from, .to = cell->to, .in_network = true};
+	return cell->in_network == value->in_network;
 }
 
 static int learn_sides(struct nt_detect *detect, const struct side *side, size_t n)
@@ -258,7 +273,7 @@ static int learn_sides(struct nt_detect *detect, const struct side *side, size_t
 		r = find_cell(&detect->links.matrix, side[i].from_node, side[i].to_node, &cell);
 		if (r < 0)
 			return r;
-		if (!cell)
+		if (!cell || !is_of_kind(cell, &side_value))
 			continue;
 		cell->value = side_value.value;
 		cell->bytes = side_value.bytes;

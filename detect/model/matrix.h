@@ -24,6 +24,7 @@ enum {
 
 struct nt_cell {
 	uint32_t from, to; /* nodes */
+	bool in_network; /* values are those of the network alone: others are not compared with them */
 	struct nt_cusum level;
 	struct nt_past past; /* of ns a byte */
 	uint64_t frame; /* of the last value, 0: none */

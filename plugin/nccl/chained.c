@@ -253,6 +253,15 @@ static void replace(void *place)
 	(void)memcpy(place, &event.other, sizeof(event.other));
 }
 
+/* We may have asked for what proxies send, which are many events, and the other has not. */
+static int is_for_other(int version, const struct nt_nccl_event *event, int mask)
+{
+	const int proxies = NT_NCCL_PROXY_OP | NT_NCCL_PROXY_STEP;
+	const uint64_t type = version >= 5 ? event->type : (uint8_t)event->type;
+
+	return !(type & (uint64_t)proxies) || mask & (proxies | NT_NCCL_NET_PLUGIN);
+}
+
 int nt_chained_start(int version, void *context, void **ret_handle, struct nt_nccl_event *event)
 {
 	union {
@@ -272,7 +281,7 @@ int nt_chained_start(int version, void *context, void **ret_handle, struct nt_nc
 	/* It may change its mask at any time. */
 	if (mask != __atomic_exchange_n(&mask_seen, mask, __ATOMIC_RELAXED))
 		nt_profiler_write_mask(comm.own);
-	if (comm.has_other) {
+	if (comm.has_other && is_for_other(version, event, mask)) {
 		copy.event.parent = parent.other;
 		if (group_at(version, event->type))
 			replace(&copy.bytes[group_at(version, event->type)]);

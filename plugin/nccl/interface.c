@@ -32,7 +32,7 @@ static enum nt_profiler_use use_of(int version)
 
 static int begin(int version, void **ret_context, const struct nt_chained_init *init)
 {
-	void *own = nt_profiler_add(init->mask, version, use_of(version), init->id);
+	void *own = nt_profiler_add(init->mask, version, use_of(version), init->id, init->rank);
 
 	*ret_context =
 		nt_chained_is_there(version, init->log) ? nt_chained_add(version, own, init) : own;

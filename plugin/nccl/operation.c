@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "plugin/nccl/handle.h"
+
+/* From a call to its event, at most; a later one is of a graph's replay. */
+#define CALLED_NS 1000000000
 enum nt_gpu_record_op nt_operation_of(const struct nt_nccl_event *event, int is_p2p)
 {
 	static const struct {
@@ -22,4 +26,14 @@ enum nt_gpu_record_op nt_operation_of(const struct nt_nccl_event *event, int is_
 		if (strcmp(event->collective.function, ops[i].name) == 0)
 			return ops[i].op;
 	return NT_GPU_RECORD_OP_UNKNOWN;
+}
+
+uint64_t nt_operation_called_ns(const struct nt_nccl_event *event, uint64_t now_ns)
+{
+	uint64_t time_ns;
+
+	if (nt_handle_kind(event->parent) != NT_HANDLE_TIME)
+		return 0;
+	time_ns = nt_handle_time(event->parent);
+	return time_ns <= now_ns && now_ns - time_ns < CALLED_NS ? time_ns : 0;
 }

@@ -17,8 +17,6 @@
 #define STEP_NS 50000
 /* The same where the event of the call is missing: from the launch to the event. */
 #define LAUNCH_NS 100000000
-/* From a call to its event, at most; a later one is of a graph's replay. */
-#define CALLED_NS 1000000000
 /* Between two records that no time is reported. */
 #define SAID_NS 1000000000
 /* Without measurement, after a call that a graph is made of. */
@@ -27,6 +25,7 @@
 struct profiled_comm {
 	uint64_t generation; /* odd: in use */
 	uint64_t hash;
+	int rank; /* of this process in it */
 	int *mask;
 	int version;
 	enum nt_profiler_use use;
@@ -54,7 +53,7 @@ struct profiled_channel {
 int nt_profiler_chained_mask, nt_profiler_is_open, nt_profiler_sends_are_open;
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static atomic_uint missed; /* events that could not take the tables */
+static atomic_uint missed, missed_sends; /* events that could not take the tables */
 
 /* Behind the flag. */
 static struct profiled_comm comms[NT_PROFILER_COMMS];
@@ -221,25 +220,11 @@ static void write_mask(struct profiled_comm *comm, uint64_t now_ns)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/*
- * When the program made the call. NCCL launches a kernel before its event, so that it may have begun
- * by then. 0: not known; only version 5 and later have an event of the call.
- */
-static uint64_t called_ns(const struct nt_nccl_event *event, uint64_t now_ns)
-{
-	uint64_t time_ns;
-
-	if (nt_handle_kind(event->parent) != NT_HANDLE_TIME)
-		return 0;
-	time_ns = nt_handle_time(event->parent);
-	return time_ns <= now_ns && now_ns - time_ns < CALLED_NS ? time_ns : 0;
-}
-
 static void *add_call(const struct profiled_comm *comm, const struct nt_nccl_event *event,
 		      int is_p2p, uint64_t now_ns)
 {
 	const uint32_t slot = next_call++ % NT_PROFILER_CALLS;
-	const uint64_t made_ns = called_ns(event, now_ns);
+	const uint64_t made_ns = nt_operation_called_ns(event, now_ns);
 	const uint64_t enqueued_ns = made_ns ? made_ns : now_ns;
 	struct profiled_call *call = &calls[slot];
 
@@ -380,7 +365,7 @@ static void end_channel(struct profiled_channel *channel, uint64_t stop, uint64_
 
 /* ---- the interface -------------------------------------------------------------------------- */
 
-void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash)
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash, int rank)
 {
 	struct profiled_comm *comm = NULL;
 	void *context = NULL;
@@ -397,6 +382,7 @@ void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t
 	if (comm) {
 		*comm = (struct profiled_comm){.generation = comm->generation + 1,
 					       .hash = hash,
+					       .rank = rank,
 					       .mask = mask,
 					       .version = version,
 					       .use = use};
@@ -498,34 +484,57 @@ static int turn_sends(const struct profiled_comm *comm)
 static void *start_send(const struct profiled_comm *comm, const struct nt_nccl_event *event,
 			uint64_t type, uint64_t now_ns)
 {
+	const uint32_t lost = atomic_exchange_explicit(&missed_sends, 0, memory_order_relaxed);
+
+	nt_proxy_send_miss(lost);
 	nt_proxy_send_report(now_ns);
 	if (type != NT_NCCL_PROXY_OP || !comm)
 		return NULL;
 	/* That of another process comes with its communicator, a pointer that means nothing here. */
-	return event->proxy_op.pid == own_pid ? nt_proxy_send_op(comm->hash, event) : NULL;
+	return event->proxy_op.pid == own_pid && event->rank == comm->rank
+		       ? nt_proxy_send_op(comm->hash, event)
+		       : NULL;
 }
 
-static void take_send(const void *handle, size_t bytes)
+/* Kernels are complete without it. False also if no send is measured. */
+static int take_for_send(void)
 {
-	if (!take())
-		return;
+	if (!nt_bounded_lock_take(&lock)) {
+		atomic_fetch_add_explicit(&missed_sends, 1, memory_order_relaxed);
+		return 0;
+	}
 	if (nt_profiler_sends_are_open)
-		nt_proxy_send_taken(handle, bytes, now());
+		return 1;
 	let_go();
+	return 0;
 }
 
 static void end_send(const void *handle)
 {
-	if (!take())
+	if (!take_for_send())
 		return;
-	if (nt_profiler_sends_are_open)
-		nt_proxy_send_done(handle, now());
+	nt_proxy_send_done(handle, now());
+	let_go();
+}
+
+/* Attempts are many, and mean nothing once it is known that some are refused. */
+static void record_send(const void *handle, int state, const union nt_nccl_state_args *args)
+{
+	const int tries = state == NT_NCCL_STEP_PEER_WAIT && nt_proxy_send_is_credit_unknown();
+	const int is_taken = state == NT_NCCL_STEP_SEND_WAIT && args;
+
+	if ((!tries && !is_taken) || !take_for_send())
+		return;
+	if (tries)
+		nt_proxy_send_tries(handle);
+	else
+		nt_proxy_send_taken(handle, args->bytes, now());
 	let_go();
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* Only while something is measured: versions up to 3, which measure nothing, have another layout. */
+/* Only while something is measured: a mask that is held back then is one of a measurement. */
 static void note_capture(const struct nt_nccl_event *event, uint64_t type, uint64_t now_ns)
 {
 	if ((nt_profiler_is_open || nt_profiler_sends_are_open) && type == NT_NCCL_GROUP_API &&
@@ -578,9 +587,8 @@ void nt_profiler_state(void *handle, int state, const union nt_nccl_state_args *
 {
 	struct profiled_channel *channel;
 
-	if (args && state == NT_NCCL_STEP_SEND_WAIT &&
-	    nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
-		take_send(handle, args->bytes);
+	if (nt_handle_kind(handle) == NT_HANDLE_PROXY_STEP)
+		record_send(handle, state, args);
 	if (nt_handle_kind(handle) != NT_HANDLE_CHANNEL || state != NT_NCCL_KERNEL_CHANNEL_STOP ||
 	    !args || !take())
 		return;

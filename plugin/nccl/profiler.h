@@ -48,10 +48,10 @@ enum nt_profiler_use {
 };
 
 /*
- * A communicator of an interface version. mask: NCCL's, of the process; hash: ncclComm.commHash. NULL: there
+ * A communicator of an interface version. mask: NCCL's, of the process; hash: ncclComm.commHash; rank: in it. NULL: there
  * are too many, and none of its events is reported.
  */
-void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash);
+void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash, int rank);
 void nt_profiler_remove(void *context);
 /* True while no tracer is attached: then no event is needed. */
 extern int nt_profiler_is_open, nt_profiler_sends_are_open;

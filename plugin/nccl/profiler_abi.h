@@ -23,12 +23,14 @@ enum {
 		1 << 3, /* what a proxy sends or receives of one channel, as the step below */
 	NT_NCCL_PROXY_STEP = 1 << 4,
 	NT_NCCL_KERNEL_CHANNEL = 1 << 6, /* version 4 on: with device times */
+	NT_NCCL_NET_PLUGIN = 1 << 7, /* of a network, as part of a proxy's step */
 	NT_NCCL_GROUP_API = 1 << 8, /* version 5 on, as the two below */
 	NT_NCCL_COLLECTIVE_API = 1 << 9, /* parent of a collective; comes unasked for, with it */
 	NT_NCCL_P2P_API = 1 << 10, /* the same of a send or receive */
 
 	/* States. Version 4 on: a send's step is with the network from this one to its stop. */
 	NT_NCCL_STEP_SEND_WAIT = 9,
+	NT_NCCL_STEP_PEER_WAIT = 20, /* a send has its data: comes with each attempt to send */
 	NT_NCCL_KERNEL_CHANNEL_STOP = 22,
 
 	NT_NCCL_CHANNELS = 64, /* of a communicator, at most */

@@ -20,6 +20,7 @@ struct peer {
 struct op {
 	uint64_t generation; /* odd: in use */
 	struct peer *peer;
+	uint32_t tried; /* bits: steps that tried to send */
 	uint64_t taken_ns[NT_NCCL_STEPS]; /* 0: the network does not have it */
 	uint64_t bytes[NT_NCCL_STEPS];
 };
@@ -28,7 +29,8 @@ static struct peer peers[NT_PROXY_SEND_PEERS];
 static uint32_t peers_known;
 static struct op ops[NT_PROXY_SEND_OPS];
 static uint32_t next_op;
-static uint32_t over_cap; /* operations to further peers, since the last report */
+static uint32_t unmeasured; /* operations to further peers and lost events, since the last report */
+static int has_credit; /* the network refused a send: it takes none without a buffer of the peer */
 static uint64_t reported_ns; /* 0: nothing was measured yet */
 static struct nt_gpu_transfer batch[NT_GPU_BATCH];
 static uint32_t batched;
@@ -36,7 +38,7 @@ static uint64_t handed_over; /* so far */
 
 void nt_proxy_send_reset(void)
 {
-	peers_known = over_cap = 0;
+	peers_known = unmeasured = 0;
 	reported_ns = 0;
 	for (uint32_t i = 0; i < NT_PROXY_SEND_OPS; i++)
 		ops[i].generation += ops[i].generation % 2;
@@ -50,7 +52,8 @@ static struct peer *peer_of(uint64_t comm, const struct nt_nccl_event *event)
 	const uint32_t number = (uint32_t)event->proxy_op.peer;
 
 	for (uint32_t i = 0; i < peers_known; i++)
-		if (peers[i].comm == comm && peers[i].peer == number)
+		if (peers[i].comm == comm && peers[i].peer == number &&
+		    peers[i].rank == (uint32_t)event->rank)
 			return &peers[i];
 	if (peers_known == NT_PROXY_SEND_PEERS)
 		return NULL;
@@ -72,7 +75,7 @@ void *nt_proxy_send_op(uint64_t comm, const struct nt_nccl_event *event)
 	if (!event->proxy_op.is_send || event->proxy_op.peer < 0 || event->rank < 0)
 		return NULL;
 	peer = peer_of(comm, event);
-	over_cap += !peer;
+	unmeasured += !peer;
 	if (!peer || peer->channel != event->proxy_op.channel)
 		return NULL;
 	next_op++;
@@ -107,13 +110,31 @@ static struct op *op_of(const void *handle, uint32_t *ret_step)
 	return nt_handle_is_of(handle, ops[slot].generation) ? &ops[slot] : NULL;
 }
 
+int nt_proxy_send_is_credit_unknown(void)
+{
+	return !__atomic_load_n(&has_credit, __ATOMIC_RELAXED);
+}
+
+void nt_proxy_send_tries(const void *handle)
+{
+	uint32_t step;
+	struct op *op = op_of(handle, &step);
+
+	if (!op)
+		return;
+	if (op->tried & 1U << step)
+		__atomic_store_n(&has_credit, 1, __ATOMIC_RELAXED);
+	op->tried |= 1U << step;
+}
+
 void nt_proxy_send_taken(const void *handle, size_t bytes, uint64_t now_ns)
 {
 	uint32_t step;
 	struct op *op = op_of(handle, &step);
 
-	if (!op || op->taken_ns[step])
+	if (!op)
 		return;
+	op->tried &= ~(1U << step);
 	op->taken_ns[step] = now_ns;
 	op->bytes[step] = bytes;
 }
@@ -188,6 +209,11 @@ static void report_peer(struct peer *peer)
 	peer->bytes = peer->sends = 0;
 }
 
+void nt_proxy_send_miss(uint32_t events)
+{
+	unmeasured += events;
+}
+
 void nt_proxy_send_report(uint64_t now_ns)
 {
 	if (!reported_ns)
@@ -196,10 +222,11 @@ void nt_proxy_send_report(uint64_t now_ns)
 		return;
 	reported_ns = now_ns;
 	for (uint32_t i = 0; i < peers_known; i++)
-		if (peers[i].sends)
+		if (peers[i].sends && has_credit)
 			report_peer(&peers[i]);
-	if (over_cap)
-		add_to_batch(&(struct nt_gpu_transfer){.peer = NT_GPU_NO_PEER, .sends = over_cap});
-	over_cap = 0;
+	if (unmeasured)
+		add_to_batch(
+			&(struct nt_gpu_transfer){.peer = NT_GPU_NO_PEER, .sends = unmeasured});
+	unmeasured = 0;
 	hand_over();
 }

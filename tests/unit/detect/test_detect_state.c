@@ -259,7 +259,7 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 20);
+	assert_int_equal(data[8], 21);
 	data[8] = 13;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);

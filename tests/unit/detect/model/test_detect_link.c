@@ -230,6 +230,26 @@ static void one_side_is_enough_in_the_network_alone(void **state)
 	net_free(&net);
 }
 
+/* A job that sends by MPI too, and whose proxies are measured at times. */
+static void other_sends_are_not_compared_with_those_in_the_network_alone(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, 4, 73);
+	net.one_sided = net.in_network = true;
+	net_pass(&net, 40);
+	net.one_sided = net.in_network = false;
+	unlink_all(&net);
+	for (uint32_t i = 0; i < net.nodes; i++)
+		net.linked[2][i] = i != 2;
+	net.transfer_ns *= 3.0;
+	net.step_more_ns = 32.0 * SIM_MS;
+	net_pass(&net, 60);
+	assert_accuses_nobody(net.detect);
+	net_free(&net);
+}
+
 /* Sends that overlap with work hold nobody up, whatever they take. */
 static void what_the_step_does_not_feel_is_left_alone(void **state)
 {
@@ -383,6 +403,7 @@ int main(void)
 		cmocka_unit_test(one_node_has_no_network),
 		cmocka_unit_test(one_side_alone_proves_nothing),
 		cmocka_unit_test(one_side_is_enough_in_the_network_alone),
+		cmocka_unit_test(other_sends_are_not_compared_with_those_in_the_network_alone),
 		cmocka_unit_test(what_the_step_does_not_feel_is_left_alone),
 		cmocka_unit_test(eager_sends_tell_nothing_of_a_slow_network),
 		cmocka_unit_test(absurd_times_accuse_nobody),

@@ -61,6 +61,7 @@ static void both_get_all_events(void)
 {
 	void *context = begin(6), *call, *channel;
 	union nt_nccl_state_args args;
+	int started;
 
 	assert_int_equal(next->inits, 1);
 	assert_int_equal(next->id, 7);
@@ -97,6 +98,17 @@ static void both_get_all_events(void)
 	*next->mask = NET_PLUGIN | NT_NCCL_COLLECTIVE;
 	begin_call(6, context, 0);
 	assert_int_equal(mask, NT_NCCL_GROUP_API | NET_PLUGIN | NT_NCCL_COLLECTIVE);
+	/* What proxies send is many events: it gets them if it wants them, or parts of them. */
+	started = next->starts;
+	(void)start(6, context, (struct nt_nccl_event){.type = NT_NCCL_PROXY_OP});
+	assert_int_equal(next->starts, started + 1);
+	*next->mask = NT_NCCL_COLLECTIVE;
+	(void)start(6, context, (struct nt_nccl_event){.type = NT_NCCL_PROXY_OP});
+	(void)start(6, context, (struct nt_nccl_event){.type = NT_NCCL_PROXY_STEP});
+	assert_int_equal(next->starts, started + 1);
+	*next->mask = NT_NCCL_PROXY_STEP;
+	(void)start(6, context, (struct nt_nccl_event){.type = NT_NCCL_PROXY_OP});
+	assert_int_equal(next->starts, started + 2);
 	/* What it returns is returned. */
 	next->result = 3;
 	assert_int_equal(table_of(6)->stop(call), 3);

@@ -6,10 +6,12 @@
 
 #include "plugin/nccl/proxy_send.h"
 
+static int is_refused = 1; /* each send, once */
+
 static struct nt_nccl_event op_to(int peer, uint8_t channel)
 {
 	return (struct nt_nccl_event){.type = NT_NCCL_PROXY_OP,
-				      .rank = 1,
+				      .rank = 0,
 				      .proxy_op = {.pid = (int)getpid(),
 						   .channel = channel,
 						   .peer = peer,
@@ -22,7 +24,7 @@ static void *begin_step(int version, void *context, void *op, int step)
 	return start(version, context,
 		     (struct nt_nccl_event){.type = NT_NCCL_PROXY_STEP,
 					    .parent = op,
-					    .rank = 1,
+					    .rank = 0,
 					    .proxy_step = {.step = step}});
 }
 
@@ -32,8 +34,10 @@ static void take_step(int version, void *step, size_t bytes)
 	union nt_nccl_state_args args = {.bytes = 0};
 
 	assert_int_equal(table_of(version)->state(step, 8, &args), 0);
+	assert_int_equal(table_of(version)->state(step, NT_NCCL_STEP_PEER_WAIT, &args), 0);
 	now_ns += 7 * MS;
-	assert_int_equal(table_of(version)->state(step, 20, &args), 0);
+	if (is_refused)
+		assert_int_equal(table_of(version)->state(step, NT_NCCL_STEP_PEER_WAIT, &args), 0);
 	args.bytes = bytes;
 	assert_int_equal(table_of(version)->state(step, NT_NCCL_STEP_SEND_WAIT, &args), 0);
 }
@@ -68,6 +72,26 @@ static void report(int version, void *context)
 	begin_call(version, context, 0);
 }
 
+/* A network that takes all at once holds it until a slow receiver has read it. The first test: it is so once. */
+static void until_a_send_was_refused_nothing_is_reported(void **state)
+{
+	void *context = add_comm(6);
+
+	(void)state;
+	ask_for_sends(6, context);
+	is_refused = 0;
+	for (int i = 0; i < 10; i++)
+		send_bytes(6, context, 2, 1 << 20, MS);
+	report(6, context);
+	assert_int_equal(transfers, 0);
+	is_refused = 1;
+	send_bytes(6, context, 2, 1 << 20, MS);
+	report(6, context);
+	assert_int_equal(transfers, 1);
+	end_asking_for_sends(6, context);
+	table_of(6)->finalize(context);
+}
+
 static void of_a_send_the_time_in_the_network_is_measured(void **state)
 {
 	(void)state;
@@ -87,7 +111,7 @@ static void of_a_send_the_time_in_the_network_is_measured(void **state)
 		assert_int_equal(transfers, 1);
 		transfer = sent[0];
 		assert_int_equal(transfer.comm, 7);
-		assert_int_equal(transfer.rank, 1);
+		assert_int_equal(transfer.rank, 0);
 		assert_int_equal(transfer.peer, 2);
 		assert_int_equal(transfer.bytes, 1 << 20);
 		assert_int_equal(transfer.sends, 3);
@@ -128,7 +152,8 @@ static void sends_that_are_under_way_together_are_busy_once(void **state)
 static void one_channel_of_a_peer_is_measured(void **state)
 {
 	void *context = add_comm(6), *op, *other;
-	struct nt_nccl_event receive = op_to(2, 3), foreign = op_to(2, 3), nobody = op_to(-1, 3);
+	struct nt_nccl_event receive = op_to(2, 3), foreign = op_to(2, 3), nobody = op_to(-1, 3),
+			     other_rank = op_to(2, 3);
 
 	(void)state;
 	ask_for_sends(6, context);
@@ -144,6 +169,8 @@ static void one_channel_of_a_peer_is_measured(void **state)
 	assert_null(start(6, context, receive));
 	assert_null(start(6, context, foreign));
 	assert_null(start(6, context, nobody));
+	other_rank.rank = 1;
+	assert_null(start(6, context, other_rank));
 	assert_null(begin_step(6, context, NULL, 0));
 	end_asking_for_sends(6, context);
 	/* The next measurement has its own. */
@@ -256,6 +283,7 @@ static void they_are_not_switched_on_near_a_capture(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(until_a_send_was_refused_nothing_is_reported),
 		cmocka_unit_test(of_a_send_the_time_in_the_network_is_measured),
 		cmocka_unit_test(sends_that_are_under_way_together_are_busy_once),
 		cmocka_unit_test(one_channel_of_a_peer_is_measured),
