@@ -27,7 +27,7 @@ static void use_answer(struct nt_agent *agent)
 void nt_agent_turn_ras(struct nt_agent *agent)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
-	struct nt_ras_want want[NT_RAS_SCHEDULE_FILES], asked;
+	struct nt_ras_want want[NT_RAS_SCHEDULE_FILES + 1], asked;
 	const struct nt_ras_answer *answer;
 
 	if (!agent->ras)
@@ -43,5 +43,5 @@ void nt_agent_turn_ras(struct nt_agent *agent)
 	if (agent->ras_answer)
 		return;
 	nt_ras_ask(agent->ras, want,
-		   nt_tracker_unresolved(agent->tracker, want, NT_RAS_SCHEDULE_FILES), now_ns);
+		   nt_tracker_unresolved(agent->tracker, want, NT_RAS_SCHEDULE_FILES + 1), now_ns);
 }

@@ -14,7 +14,7 @@
 #include "common/base/duration.h"
 
 enum {
-	NT_RAS_SCHEDULE_FILES = 16, /* library files; further ones wait */
+	NT_RAS_SCHEDULE_FILES = 16, /* library files that are wanted; further ones wait */
 	NT_RAS_SCHEDULE_TRIES = 3, /* per file */
 };
 
@@ -25,7 +25,8 @@ enum {
 struct nt_ras_want {
 	uint32_t pid;
 	uint64_t start_ns; /* of the process, boot time */
-	uint64_t file; /* the library: one request is enough for all of its processes; not 0 */
+	/* The library, not 0: one request is enough for all of its owner's processes. */
+	uint64_t file, owner;
 	bool has_node;
 	uint32_t node; /* number of this node in the job */
 };
@@ -33,7 +34,8 @@ struct nt_ras_want {
 /* Zeroed: nothing was requested yet. */
 struct nt_ras_schedule {
 	struct {
-		uint64_t file, due_ns;
+		uint64_t file, owner, due_ns;
+		uint64_t seen_ns; /* when it was wanted first */
 		uint32_t tries;
 		bool is_unplaced; /* counted once */
 	} of[NT_RAS_SCHEDULE_FILES];

@@ -105,7 +105,7 @@ int nt_ras_target_read(uint32_t pid, uint16_t *ret_port, uint32_t *ret_pid)
 	if (r == 0)
 		r = read_text(pid, "status", STATUS_BYTES, &status);
 	if (r < 0)
-		return r;
+		return r == -EFBIG ? -EADDRNOTAVAIL : r;
 	nt_ras_target_environ((const char *)env.data, env.len, &target);
 	if (target.is_off)
 		return -ECANCELED;

@@ -108,8 +108,20 @@ static bool has_local_place(const struct nt_memory *memory, uint32_t pid, uint64
 	       u32_at(bytes, 4) <= comm->size;
 }
 
+/* Of that file and owner; learned->files: nothing is known. */
+static uint32_t find_learned(const struct nt_comm_layout_learned *learned, uint64_t file,
+			     uint64_t owner)
+{
+	uint32_t i = 0;
+
+	while (i < learned->files && (learned->of[i].file != file ||
+				      (learned->of[i].is_stated && learned->of[i].owner != owner)))
+		i++;
+	return i;
+}
+
 int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t pid, uint64_t address,
-			uint64_t file, const struct nt_comm_layout_learned *learned,
+			uint64_t file, uint64_t owner, const struct nt_comm_layout_learned *learned,
 			struct nt_comm_layout_comm *ret_comm)
 {
 	struct nt_comm_layout_comm comm;
@@ -121,11 +133,10 @@ int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t pid, uint64_t a
 		return r;
 	if (magic != NCCL_MAGIC)
 		return -ENOENT;
-	for (uint32_t i = 0; i < learned->files; i++) {
-		if (learned->of[i].file == file && learned->of[i].hash_offset)
-			return read_nccl(memory, pid, address, learned->of[i].hash_offset,
-					 ret_comm);
-	}
+	if (nt_comm_layout_is_learned(learned, file, owner))
+		return read_nccl(memory, pid, address,
+				 learned->of[find_learned(learned, file, owner)].hash_offset,
+				 ret_comm);
 	for (size_t i = 0; i < sizeof(nccl_layouts) / sizeof(nccl_layouts[0]); i++) {
 		if (read_nccl(memory, pid, address, nccl_layouts[i].hash, &comm) < 0 ||
 		    !has_local_place(memory, pid, address + nccl_layouts[i].local, &comm))
@@ -191,10 +202,8 @@ void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t
 	uint8_t pattern[NCCL_SIZE + 4];
 	uint64_t magic;
 
-	for (uint32_t i = 0; i < learned->files; i++) {
-		if (learned->of[i].file == file)
-			return;
-	}
+	if (find_learned(learned, file, owner) < learned->files)
+		return;
 	if (!file || nt_memory_u64(memory, pid, address, &magic) < 0 || magic != NCCL_MAGIC ||
 	    !make_room(learned, owner))
 		return;
@@ -203,18 +212,18 @@ void nt_comm_layout_learn(const struct nt_memory *memory, uint32_t pid, uint64_t
 	memcpy(pattern + NCCL_SIZE, &size, sizeof(size));
 	learned->of[learned->files].file = file;
 	learned->of[learned->files].owner = owner;
+	learned->of[learned->files].is_stated = false;
 	learned->of[learned->files].hash_offset =
 		find_pattern(memory, pid, address, pattern, sizeof(pattern));
 	learned->files++;
 }
 
-bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file)
+bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file,
+			       uint64_t owner)
 {
-	for (uint32_t i = 0; i < learned->files; i++) {
-		if (learned->of[i].file == file)
-			return learned->of[i].hash_offset != 0;
-	}
-	return false;
+	const uint32_t i = find_learned(learned, file, owner);
+
+	return i < learned->files && learned->of[i].hash_offset;
 }
 
 /* 0: none of the places is in the chunk. */
@@ -241,7 +250,9 @@ static uint32_t find_in_comm(const struct nt_memory *memory, uint32_t pid, uint6
 
 	if (!chunk || nt_memory_u64(memory, pid, address, &magic) < 0 || magic != NCCL_MAGIC)
 		return 0;
-	for (uint32_t at = NCCL_LEARN_FROM; at < NCCL_LEARN_UNTIL; at += NCCL_LEARN_CHUNK / 2) {
+	/* A place at the end of a chunk is whole in the next one. */
+	for (uint32_t at = NCCL_LEARN_FROM; at < NCCL_LEARN_UNTIL;
+	     at += NCCL_LEARN_CHUNK - NCCL_READ + 8) {
 		uint32_t hit;
 
 		if (nt_memory_read(memory, pid, address + at, chunk, NCCL_LEARN_CHUNK) < 0)
@@ -257,15 +268,14 @@ bool nt_comm_layout_learn_stated(const struct nt_memory *memory, uint32_t pid, u
 				 uint64_t file, uint64_t owner, const struct nt_ras_comm *stated,
 				 size_t count, struct nt_comm_layout_learned *learned)
 {
-	uint32_t offset, i = 0;
+	uint32_t offset, i;
 
-	if (!file || !count || nt_comm_layout_is_learned(learned, file))
+	if (!file || !count || nt_comm_layout_is_learned(learned, file, owner))
 		return false;
 	offset = find_in_comm(memory, pid, address, stated, count);
 	if (!offset)
 		return false;
-	while (i < learned->files && learned->of[i].file != file)
-		i++;
+	i = find_learned(learned, file, owner);
 	if (i == learned->files) {
 		if (!make_room(learned, owner))
 			return false;
@@ -274,6 +284,7 @@ bool nt_comm_layout_learn_stated(const struct nt_memory *memory, uint32_t pid, u
 	learned->of[i].file = file;
 	learned->of[i].owner = owner;
 	learned->of[i].hash_offset = offset;
+	learned->of[i].is_stated = true;
 	return true;
 }
 

@@ -29,16 +29,17 @@ struct nt_comm_layout_learned {
 	struct {
 		uint64_t file, owner; /* owner: of the process that it was learned from */
 		uint32_t hash_offset; /* rank and size follow it; 0: not found */
+		bool is_stated; /* by a process of the owner, and so used for the owner's alone */
 	} of[NT_COMM_LAYOUT_FILES]; /* oldest first */
 	uint32_t files;
 };
 
 /*
- * Reads the ncclComm at the address. file: any number for the library file, 0: unknown. -ENOENT: no
- * known layout yields valid values.
+ * Reads the ncclComm at the address. file: any number for the library file, 0: unknown; owner: of the
+ * process. -ENOENT: no known layout yields valid values.
  */
 NT_MUST_CHECK int nt_comm_layout_nccl(const struct nt_memory *memory, uint32_t pid,
-				      uint64_t address, uint64_t file,
+				      uint64_t address, uint64_t file, uint64_t owner,
 				      const struct nt_comm_layout_learned *learned,
 				      struct nt_comm_layout_comm *ret_comm);
 
@@ -58,8 +59,9 @@ bool nt_comm_layout_learn_stated(const struct nt_memory *memory, uint32_t pid, u
 				 uint64_t file, uint64_t owner, const struct nt_ras_comm *stated,
 				 size_t count, struct nt_comm_layout_learned *learned);
 
-/* True if the offsets of the file are learned. */
-bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file);
+/* True if the offsets of the file are learned, for processes of that owner. */
+bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uint64_t file,
+			       uint64_t owner);
 
 /* Open MPI's ompi_communicator_t. */
 NT_MUST_CHECK int nt_comm_layout_open_mpi(const struct nt_memory *memory, uint32_t pid,

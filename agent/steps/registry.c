@@ -151,12 +151,13 @@ static void confirm_nccl(struct nt_registry *registry, struct nt_process *proces
 {
 	struct nt_comm_layout_comm found;
 	int r = nt_comm_layout_nccl(&registry->memory, process->pid, comm->key.handle,
-				    process->nccl_file, &registry->learned, &found);
+				    process->nccl_file, nt_process_owner_id(process),
+				    &registry->learned, &found);
 
 	if (r < 0 && comm->from_unique_id)
 		nt_comm_layout_learn(&registry->memory, process->pid, comm->key.handle,
-				     process->nccl_file, process->owner ? process->owner->id : 0,
-				     comm->id, comm->rank, comm->size, &registry->learned);
+				     process->nccl_file, nt_process_owner_id(process), comm->id,
+				     comm->rank, comm->size, &registry->learned);
 	if (r < 0 || (comm->size && (found.size != comm->size || found.rank != comm->rank)))
 		return;
 	comm->rank = found.rank;
@@ -476,7 +477,8 @@ static void learn_nccl(struct nt_registry *registry, struct nt_process *process,
 	struct nt_comm_layout_comm found;
 
 	if (nt_comm_layout_nccl(&registry->memory, process->pid, comm->key.handle,
-				process->nccl_file, &registry->learned, &found) < 0) {
+				process->nccl_file, nt_process_owner_id(process),
+				&registry->learned, &found) < 0) {
 		give_local_id(registry, process, comm);
 		registry->unresolved++;
 		return;

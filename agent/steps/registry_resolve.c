@@ -23,18 +23,19 @@ static bool resolve_one(struct nt_registry *registry, struct nt_process *process
 			const struct nt_communicator *old)
 {
 	const struct nt_communicator_key key = old->key;
-	const uint64_t ordinal = old->ordinal;
+	const uint64_t ordinal = old->ordinal, last_call_ns = old->last_call_ns;
 	struct nt_rank *rank_of = old->rank_of;
 	struct nt_comm_layout_comm found;
 	struct nt_communicator *comm;
 
 	if (nt_comm_layout_nccl(&registry->memory, process->pid, key.handle, process->nccl_file,
-				&registry->learned, &found) < 0)
+				nt_process_owner_id(process), &registry->learned, &found) < 0)
 		return false;
 	comm = nt_registry_add(registry, process, key.library, key.handle);
 	if (!comm)
 		return false;
 	comm->ordinal = ordinal;
+	comm->last_call_ns = last_call_ns;
 	comm->epoch = nt_registry_epoch(registry);
 	comm->id = found.hash;
 	comm->rank = found.rank;

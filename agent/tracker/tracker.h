@@ -239,8 +239,8 @@ bool nt_tracker_judge_unprobed(struct nt_tracker *tracker, uint32_t pid, uint64_
 			       struct nt_tracker_unprobed *ret_unprobed);
 
 /*
- * Processes with communicators of NCCL that could not be read: of each library file the one with the
- * lowest rank. Returns their number.
+ * Processes with communicators of NCCL that could not be read: of each library file and owner the
+ * one on the lowest node of its job. Returns their number.
  */
 size_t nt_tracker_unresolved(const struct nt_tracker *tracker, struct nt_ras_want *ret_want,
 			     size_t max);

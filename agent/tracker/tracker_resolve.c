@@ -39,7 +39,7 @@ static size_t add_want(struct nt_ras_want *want, size_t wants, size_t max,
 		       const struct nt_ras_want *more)
 {
 	for (size_t i = 0; i < wants; i++) {
-		if (want[i].file != more->file)
+		if (want[i].file != more->file || want[i].owner != more->owner)
 			continue;
 		if (is_before(more, &want[i]))
 			want[i] = *more;
@@ -61,10 +61,12 @@ size_t nt_tracker_unresolved(const struct nt_tracker *tracker, struct nt_ras_wan
 		const struct nt_identity_rank stated = nt_identity_rank(&process->facts.env);
 		struct nt_ras_want want = {.pid = process->pid,
 					   .start_ns = process->start_ns,
-					   .file = process->nccl_file};
+					   .file = process->nccl_file,
+					   .owner = nt_process_owner_id(process)};
 
 		if (!process->nccl_file || process->ended_ns || !has_unresolved(process) ||
-		    nt_comm_layout_is_learned(&tracker->registry.learned, process->nccl_file))
+		    nt_comm_layout_is_learned(&tracker->registry.learned, process->nccl_file,
+					      nt_process_owner_id(process)))
 			continue;
 		want.has_node =
 			stated.known && node_of(&process->facts.env, stated.rank, &want.node);
@@ -85,9 +87,8 @@ static bool learn(struct nt_tracker *tracker, const struct nt_process *process,
 			continue;
 		searched++;
 		if (nt_comm_layout_learn_stated(&registry->memory, process->pid, comm->key.handle,
-						process->nccl_file,
-						process->owner ? process->owner->id : 0, stated,
-						count, &registry->learned))
+						process->nccl_file, nt_process_owner_id(process),
+						stated, count, &registry->learned))
 			return true;
 	}
 	return false;
@@ -101,13 +102,15 @@ bool nt_tracker_stated(struct nt_tracker *tracker, uint32_t pid, uint64_t start_
 
 	if (!process || process->start_ns != start_ns)
 		return true;
-	if (!nt_comm_layout_is_learned(&tracker->registry.learned, process->nccl_file)) {
+	if (!nt_comm_layout_is_learned(&tracker->registry.learned, process->nccl_file,
+				       nt_process_owner_id(process))) {
 		if (!learn(tracker, process, stated, count))
 			return false;
 		tracker->stats.stated_layouts++;
 	}
 	for (struct nt_process *other = tracker->processes; other; other = other->hh.next) {
-		if (other->nccl_file != process->nccl_file)
+		if (other->nccl_file != process->nccl_file ||
+		    nt_process_owner_id(other) != nt_process_owner_id(process))
 			continue;
 		tracker->stats.resolved_comms += nt_registry_resolve(&tracker->registry, other);
 		all = all && !has_unresolved(other);

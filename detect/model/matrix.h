@@ -3,8 +3,9 @@
  * The delay matrix: rows are sending nodes, columns receiving nodes, and a cell is the transfer
  * time per byte. A blocking send or receive includes the wait for the other side, but the side that
  * comes last does not wait. The shorter of both sides' shortest calls is therefore the transfer
- * time. What a library reports as its time in the network alone needs no second side. A cell is compared with its own past, then with the other cells. A slow row is a node that
- * sends slowly, a slow column one that receives slowly, a single cell the path between two nodes.
+ * time. What a library reports as its time in the network alone needs no second side. A cell is
+ * compared with its own past, then with the other cells. A slow row is a node that sends slowly, a
+ * slow column one that receives slowly, a single cell the path between two nodes.
  * The localisation follows Pingmesh (Guo et al., SIGCOMM 2015). The use of the job's own transfers
  * in place of probes follows C4D (Dong et al., "Boosting Large-scale Parallel Training Efficiency
  * with C4", 2024).

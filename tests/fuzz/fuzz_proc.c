@@ -109,7 +109,7 @@ static void read_layout(const uint8_t *data, size_t size)
 	memory = make_memory(data, size, &bytes);
 	for (uint64_t at = 0; at < 4; at++) {
 		memset(&comm, 0, sizeof(comm));
-		if (nt_comm_layout_nccl(&memory, 1, at, 1, &learned, &comm) == 0 ||
+		if (nt_comm_layout_nccl(&memory, 1, at, 1, 1, &learned, &comm) == 0 ||
 		    nt_comm_layout_gloo(&memory, 1, at, &comm) == 0)
 			assert(comm.rank < comm.size);
 		if (nt_comm_layout_open_mpi(&memory, 1, at, &comm) == 0) {

@@ -30,7 +30,7 @@ static int read_nccl(uint8_t *comm, size_t size, const struct nt_comm_layout_lea
 	struct nt_memory memory = fake_memory(&fake);
 
 	fake_memory_add(&fake, PID, ADDRESS, comm, size);
-	return nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, learned, ret_comm);
+	return nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, 1, learned, ret_comm);
 }
 
 static void every_known_release_of_nccl_is_read(void **state)
@@ -90,14 +90,16 @@ static void an_unknown_release_is_learned_from_a_known_communicator(void **state
 	assert_non_null(comm);
 	fake_nccl_at(comm, 0x133330, 0xfeed, 3, 16, 0x133500);
 	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
-	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found),
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, 1, &learned, &found),
 			 -ENOENT);
 	nt_comm_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xfeed, 3, 16, &learned);
-	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found), 0);
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, 1, &learned, &found),
+			 0);
 	assert_int_equal(found.rank, 3);
 	assert_int_equal(found.size, 16);
-	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A + 1, &learned, &found),
-			 -ENOENT);
+	assert_int_equal(
+		nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A + 1, 1, &learned, &found),
+		-ENOENT);
 	reads = fake.reads;
 	nt_comm_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xfeed, 3, 16, &learned);
 	assert_int_equal(fake.reads, reads); /* once per file */
@@ -128,7 +130,7 @@ static void what_cannot_be_learned_is_tried_once_and_files_are_capped(void **sta
 	assert_int_equal(learned.of[NT_COMM_LAYOUT_FILES / 2].file, 101);
 	assert_int_equal(learned.of[NT_COMM_LAYOUT_FILES - 1].file, 100 + NT_COMM_LAYOUT_FILES / 2);
 	/* The table of releases still serves. */
-	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, 1, &learned, &found), 0);
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, 1, 1, &learned, &found), 0);
 	free(comm);
 }
 
@@ -149,13 +151,21 @@ static void an_unknown_release_is_learned_from_what_ras_states(void **state)
 	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
 	assert_false(
 		nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, others, 2, &learned));
-	assert_false(nt_comm_layout_is_learned(&learned, FILE_A));
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A, 1));
 	assert_int_equal(learned.files, 0);
 	assert_true(
 		nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, stated, 3, &learned));
-	assert_true(nt_comm_layout_is_learned(&learned, FILE_A));
-	assert_false(nt_comm_layout_is_learned(&learned, FILE_A + 1));
-	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, &learned, &found), 0);
+	assert_true(nt_comm_layout_is_learned(&learned, FILE_A, 1));
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A + 1, 1));
+	/* What one owner's process states changes nothing for another's, which may learn it itself. */
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A, 2));
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, 2, &learned, &found),
+			 -ENOENT);
+	nt_comm_layout_learn(&memory, PID, ADDRESS, FILE_A, 2, 0xfeed, 3, 16, &learned);
+	assert_true(nt_comm_layout_is_learned(&learned, FILE_A, 2));
+	assert_int_equal(learned.files, 2);
+	assert_int_equal(nt_comm_layout_nccl(&memory, PID, ADDRESS, FILE_A, 1, &learned, &found),
+			 0);
 	assert_int_equal(found.hash, 0xfeed);
 	assert_int_equal(found.rank, 3);
 	assert_int_equal(found.size, 16);
@@ -178,7 +188,7 @@ static void a_file_that_was_searched_in_vain_is_learned_from_what_ras_states(voi
 	fake_nccl_at(comm, 0x133330, 0xfeed, 3, 16, 0x133500);
 	fake_memory_add(&fake, PID, ADDRESS, comm, LARGE);
 	nt_comm_layout_learn(&memory, PID, ADDRESS, FILE_A, 1, 0xbad, 3, 16, &learned);
-	assert_false(nt_comm_layout_is_learned(&learned, FILE_A));
+	assert_false(nt_comm_layout_is_learned(&learned, FILE_A, 1));
 	assert_true(nt_comm_layout_learn_stated(&memory, PID, ADDRESS, FILE_A, 1, &stated, 1,
 						&learned));
 	assert_int_equal(learned.files, 1);

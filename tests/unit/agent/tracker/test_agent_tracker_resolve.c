@@ -49,6 +49,7 @@ static void communicators_are_read_by_what_ras_states_of_one_process(void **stat
 
 	(void)state;
 	node_start(&node);
+	node.crowd_pid = 1; /* one owner */
 	ENVIRON(&node, PID, ENV("3"));
 	ENVIRON(&node, OTHER, ENV("2"));
 	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
@@ -75,6 +76,34 @@ static void communicators_are_read_by_what_ras_states_of_one_process(void **stat
 	assert_true(node_last(&node)->window.steps > 0);
 	assert_int_equal(stats_of(&node).unresolved_comms, 2);
 	assert_int_equal(nt_tracker_unresolved(node.tracker, &want, 1), 0);
+	free(first);
+	free(second);
+	node_stop(&node);
+}
+
+static void of_another_owner_nothing_is_read_by_it(void **state)
+{
+	const struct nt_ras_comm stated[] = {{WORLD_HASH, 2, 4}, {WORLD_HASH, 3, 4}};
+	struct nt_ras_want want[4];
+	uint8_t *first, *second;
+	struct node node;
+
+	(void)state;
+	node_start(&node);
+	ENVIRON(&node, PID, ENV("3"));
+	ENVIRON(&node, OTHER, ENV("2"));
+	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
+	node_map(&node, OTHER, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
+	first = add_comm(&node, PID, 0x50000000, WORLD_HASH, 3);
+	second = add_comm(&node, OTHER, 0x60000000, WORLD_HASH, 2);
+	nccl_steps(&node, PID, 0x50000000, false, 160, 5 * MS);
+	nccl_steps(&node, OTHER, 0x60000000, false, 1, 5 * MS);
+	assert_int_equal(nt_tracker_unresolved(node.tracker, want, 4), 2);
+	assert_true(nt_tracker_stated(node.tracker, want[0].pid, want[0].start_ns, stated, 2));
+	assert_int_equal(stats_of(&node).resolved_comms, 1);
+	assert_int_equal(nt_tracker_unresolved(node.tracker, want, 4), 1);
+	assert_true(nt_tracker_stated(node.tracker, want[0].pid, want[0].start_ns, stated, 2));
+	assert_int_equal(stats_of(&node).resolved_comms, 2);
 	free(first);
 	free(second);
 	node_stop(&node);
@@ -156,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(communicators_are_read_by_what_ras_states_of_one_process),
+		cmocka_unit_test(of_another_owner_nothing_is_read_by_it),
 		cmocka_unit_test(what_is_not_in_the_memory_of_the_process_changes_nothing),
 		cmocka_unit_test(without_a_node_number_it_is_still_reported),
 		cmocka_unit_test(ranks_in_one_process_are_told_apart_once_they_are_read),
