@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/batch.h"
 
-#include "plugin/mark.h"
-
 NT_MARK_SEMAPHORE(gpu_records);
-
-int nt_batch_is_wanted(void)
-{
-	return NT_MARK_IS_TRACED(gpu_records);
-}
 
 void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t records, uint64_t number)
 {

@@ -6,9 +6,16 @@
 #include <stdint.h>
 
 #include "plugin/gpu_record.h"
+#include "plugin/mark.h"
+
+NT_MARK_DECLARE(gpu_records);
 
 /* True while a tracer is attached. */
-int nt_batch_is_wanted(void);
+static inline int nt_batch_is_wanted(void)
+{
+	return NT_MARK_IS_TRACED(gpu_records);
+}
+
 /* number: of the first record. */
 void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t records, uint64_t number);
 

@@ -66,8 +66,8 @@ struct nt_gpu_record {
  */
 struct nt_gpu_transfer {
 	__u64 comm; /* ncclComm.commHash */
-	__u32 rank,
-		peer; /* of the sender and the receiver in it; peer NT_GPU_NO_PEER: not measured */
+	__u32 rank; /* of the sender in it */
+	__u32 peer; /* of the receiver; NT_GPU_NO_PEER: `sends` operations were not measured */
 	__u32 bytes; /* of one send */
 	__u32 shortest_ns; /* send */
 	__u32 sends;

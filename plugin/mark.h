@@ -22,6 +22,10 @@
 #error "no marks for this processor"
 #endif
 
+/* In a header, so that a look at the semaphore is a load where it is needed, and no call. */
+#define NT_MARK_DECLARE(name)                                                                      \
+	extern volatile uint16_t neutracer_##name##_semaphore __attribute__((visibility("hidden")))
+
 /* Once per mark, in one source file. The semaphore must lie in the file's data, not in .bss. */
 #define NT_MARK_SEMAPHORE(name)                                                                    \
 	volatile uint16_t neutracer_##name##_semaphore                                             \

@@ -226,7 +226,7 @@ bool nt_comm_layout_is_learned(const struct nt_comm_layout_learned *learned, uin
 	return i < learned->files && learned->of[i].hash_offset;
 }
 
-/* 0: none of the places is in the chunk. */
+/* NCCL_LEARN_CHUNK: none of the places is in the chunk. */
 static uint32_t find_stated(const uint8_t *chunk, const struct nt_ras_comm *stated, size_t count)
 {
 	for (uint32_t at = 0; at + NCCL_READ <= NCCL_LEARN_CHUNK; at += 8) {

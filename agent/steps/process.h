@@ -168,7 +168,7 @@ bool nt_process_uses_gpu(const struct nt_process *process);
 NT_MUST_CHECK int nt_process_describe(uint32_t pid, const struct nt_environ *env,
 				      struct nt_process_facts *ret_facts);
 
-/* 0: it is unknown. */
+/* 0: the owner is unknown. */
 static inline uint64_t nt_process_owner_id(const struct nt_process *process)
 {
 	return process->owner ? process->owner->id : 0;

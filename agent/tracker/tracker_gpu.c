@@ -48,13 +48,11 @@ static void count_interval(struct nt_tracker *tracker, struct nt_process *proces
 		nt_rank_gpu_lost(process->rank[i]);
 }
 
-static struct nt_communicator *comm_of(const struct nt_process *process,
-				       const struct nt_gpu_interval *interval)
+struct nt_communicator *nt_tracker_comm(const struct nt_process *process, uint64_t id,
+					uint32_t comm_rank)
 {
-	for (struct nt_communicator *comm = process->comms; comm && interval->comm;
-	     comm = comm->hh.next) {
-		if (comm->id == interval->comm && comm->rank == interval->comm_rank &&
-		    comm->rank_of)
+	for (struct nt_communicator *comm = process->comms; comm && id; comm = comm->hh.next) {
+		if (comm->id == id && comm->rank == comm_rank && comm->rank_of)
 			return comm;
 	}
 	return NULL;
@@ -78,7 +76,7 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 		return;
 	}
 	if (interval->communicates)
-		comm = comm_of(process, interval);
+		comm = nt_tracker_comm(process, interval->comm, interval->comm_rank);
 	/* With several ranks in one process, kernels cannot be attributed. */
 	if (comm)
 		rank = comm->rank_of;

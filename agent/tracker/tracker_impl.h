@@ -197,6 +197,9 @@ void nt_tracker_claim(struct nt_tracker *tracker, struct nt_process *process);
 int nt_tracker_open_orphans(struct nt_tracker_orphans *orphans);
 void nt_tracker_free_orphans(struct nt_tracker_orphans *orphans);
 
+/* agent/tracker/tracker_gpu.c: of that id and rank in it, and with a rank here; NULL: none. */
+struct nt_communicator *nt_tracker_comm(const struct nt_process *process, uint64_t id,
+					uint32_t comm_rank);
 /* agent/tracker/tracker_transfer.c: false: it is of records, and not of transfers. */
 bool nt_tracker_take_transfers(struct nt_tracker *tracker, const struct nt_process *process,
 			       const struct nt_event_gpu *batch);

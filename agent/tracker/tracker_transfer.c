@@ -5,17 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* NCCL's own id is that of the communicator, unless its memory could not be read. */
-static struct nt_communicator *comm_of(const struct nt_process *process,
-				       const struct nt_gpu_transfer *transfer)
-{
-	for (struct nt_communicator *comm = process->comms; comm; comm = comm->hh.next) {
-		if (comm->id == transfer->comm && comm->rank == transfer->rank && comm->rank_of)
-			return comm;
-	}
-	return NULL;
-}
-
 static void take(struct nt_tracker *tracker, const struct nt_process *process,
 		 const struct nt_gpu_transfer *transfer)
 {
@@ -26,7 +15,8 @@ static void take(struct nt_tracker *tracker, const struct nt_process *process,
 		tracker->stats.gpu_transfers_over_cap += transfer->sends;
 		return;
 	}
-	comm = comm_of(process, transfer);
+	/* NCCL's own id is that of the communicator, unless its memory could not be read. */
+	comm = nt_tracker_comm(process, transfer->comm, transfer->rank);
 	if (!comm) {
 		tracker->stats.gpu_transfers_unowned++;
 		return;

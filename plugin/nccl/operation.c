@@ -7,6 +7,7 @@
 
 /* From a call to its event, at most; a later one is of a graph's replay. */
 #define CALLED_NS 1000000000
+
 enum nt_gpu_record_op nt_operation_of(const struct nt_nccl_event *event, int is_p2p)
 {
 	static const struct {

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/nccl/send_batch.h"
 
-#include "plugin/mark.h"
-
 NT_MARK_SEMAPHORE(nccl_sends);
-
-int nt_send_batch_is_wanted(void)
-{
-	return NT_MARK_IS_TRACED(nccl_sends);
-}
 
 void nt_send_batch_hand_over(const struct nt_gpu_transfer *transfer, uint32_t transfers,
 			     uint64_t number)

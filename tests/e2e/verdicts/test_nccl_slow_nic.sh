@@ -35,6 +35,8 @@ for version in 2.30 2.32 2.32-cupti; do
   fault "nic $rank 3"
   wait_until 60 "a verdict on $node's card with NCCL $version" names_card "$node" ||
     fail "NCCL $version, $node: $(incidents)"
+  has_incident '.class == "network" and ([.evidence[] | select(.method == "delay matrix")] | length) > 0' ||
+    fail "not by what was sent: $(incidents)"
   [ "$(incidents | jq '[.[] | .culprits[] | select(.kind == "rank" or .kind == "node")] | length')" -eq 0 ] ||
     fail "somebody is accused: $(incidents)"
   echo "NCCL $version: $(open_incidents | jq -r '.[0].summary')"

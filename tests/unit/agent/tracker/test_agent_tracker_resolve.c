@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Communicators of an unknown release of NCCL from before the agent, and what its RAS states of them. */
+#include "agent/tracker/tracker_impl.h"
 #include "tests/unit/agent/agent_job.h"
 
 enum {
@@ -40,22 +41,28 @@ static struct nt_ras_want wanted(const struct node *node)
 	return want[0];
 }
 
+/* Ranks 3 and 2 of one communicator, in a process each. */
+static void start_two(struct node *node, bool of_one_owner, uint8_t *ret_bytes[2])
+{
+	node_start(node);
+	node->crowd_pid = of_one_owner ? 1 : 0;
+	ENVIRON(node, PID, ENV("3"));
+	ENVIRON(node, OTHER, ENV("2"));
+	node_map(node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
+	node_map(node, OTHER, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
+	ret_bytes[0] = add_comm(node, PID, 0x50000000, WORLD_HASH, 3);
+	ret_bytes[1] = add_comm(node, OTHER, 0x60000000, WORLD_HASH, 2);
+}
+
 static void communicators_are_read_by_what_ras_states_of_one_process(void **state)
 {
 	const struct nt_ras_comm stated[] = {{0x11, 0, 4}, {WORLD_HASH, 3, 4}};
 	struct nt_ras_want want;
-	uint8_t *first, *second;
+	uint8_t *bytes[2];
 	struct node node;
 
 	(void)state;
-	node_start(&node);
-	node.crowd_pid = 1; /* one owner */
-	ENVIRON(&node, PID, ENV("3"));
-	ENVIRON(&node, OTHER, ENV("2"));
-	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
-	node_map(&node, OTHER, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
-	first = add_comm(&node, PID, 0x50000000, WORLD_HASH, 3);
-	second = add_comm(&node, OTHER, 0x60000000, WORLD_HASH, 2);
+	start_two(&node, true, bytes);
 	nccl_steps(&node, PID, 0x50000000, false, 160, 5 * MS);
 	assert_true(node_last(&node)->comm[0].id_is_local);
 	nccl_steps(&node, OTHER, 0x60000000, false, 1, 5 * MS);
@@ -67,6 +74,8 @@ static void communicators_are_read_by_what_ras_states_of_one_process(void **stat
 	assert_true(nt_tracker_stated(node.tracker, PID, want.start_ns, stated, 2));
 	assert_int_equal(stats_of(&node).stated_layouts, 1);
 	assert_int_equal(stats_of(&node).resolved_comms, 2);
+	/* By it, launches of unknown graphs are known to communicate. */
+	assert_true(nt_tracker_process(node.tracker, PID)->comms->last_call_ns > 0);
 	assert_int_equal(stats_of(&node).ranks, 2);
 	nccl_steps(&node, PID, 0x50000000, false, 320, 5 * MS);
 	assert_false(node_last(&node)->comm[0].id_is_local);
@@ -76,8 +85,8 @@ static void communicators_are_read_by_what_ras_states_of_one_process(void **stat
 	assert_true(node_last(&node)->window.steps > 0);
 	assert_int_equal(stats_of(&node).unresolved_comms, 2);
 	assert_int_equal(nt_tracker_unresolved(node.tracker, &want, 1), 0);
-	free(first);
-	free(second);
+	free(bytes[0]);
+	free(bytes[1]);
 	node_stop(&node);
 }
 
@@ -85,17 +94,11 @@ static void of_another_owner_nothing_is_read_by_it(void **state)
 {
 	const struct nt_ras_comm stated[] = {{WORLD_HASH, 2, 4}, {WORLD_HASH, 3, 4}};
 	struct nt_ras_want want[4];
-	uint8_t *first, *second;
+	uint8_t *bytes[2];
 	struct node node;
 
 	(void)state;
-	node_start(&node);
-	ENVIRON(&node, PID, ENV("3"));
-	ENVIRON(&node, OTHER, ENV("2"));
-	node_map(&node, PID, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
-	node_map(&node, OTHER, "/x/libnccl.so.2", NT_LIBRARY_NCCL, true);
-	first = add_comm(&node, PID, 0x50000000, WORLD_HASH, 3);
-	second = add_comm(&node, OTHER, 0x60000000, WORLD_HASH, 2);
+	start_two(&node, false, bytes);
 	nccl_steps(&node, PID, 0x50000000, false, 160, 5 * MS);
 	nccl_steps(&node, OTHER, 0x60000000, false, 1, 5 * MS);
 	assert_int_equal(nt_tracker_unresolved(node.tracker, want, 4), 2);
@@ -104,8 +107,8 @@ static void of_another_owner_nothing_is_read_by_it(void **state)
 	assert_int_equal(nt_tracker_unresolved(node.tracker, want, 4), 1);
 	assert_true(nt_tracker_stated(node.tracker, want[0].pid, want[0].start_ns, stated, 2));
 	assert_int_equal(stats_of(&node).resolved_comms, 2);
-	free(first);
-	free(second);
+	free(bytes[0]);
+	free(bytes[1]);
 	node_stop(&node);
 }
 

@@ -37,7 +37,11 @@ extern const struct nt_nccl_profiler ncclProfiler_v1, ncclProfiler_v2, ncclProfi
 
 static const int windowed[] = {4, 5, 6}; /* versions that measure kernels in windows */
 
-static int is_asked, sends_are_asked;
+/* The semaphores of the marks. */
+volatile uint16_t neutracer_gpu_records_semaphore, neutracer_nccl_sends_semaphore;
+#define is_asked        neutracer_gpu_records_semaphore
+#define sends_are_asked neutracer_nccl_sends_semaphore
+
 static uint64_t now_ns = 1000 * SECOND;
 static struct nt_gpu_record got[MOST];
 static uint32_t records, batches;
@@ -48,11 +52,6 @@ static uint64_t next_transfer;
 
 /* ---- what stands in for the mark, and for the clock ---- */
 
-int nt_batch_is_wanted(void)
-{
-	return __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
-}
-
 void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t count, uint64_t number)
 {
 	assert_in_range(count, 1, NT_GPU_BATCH);
@@ -62,11 +61,6 @@ void nt_batch_hand_over(const struct nt_gpu_record *record, uint32_t count, uint
 	for (uint32_t i = 0; i < count; i++)
 		got[records++ % MOST] = record[i];
 	batches++;
-}
-
-int nt_send_batch_is_wanted(void)
-{
-	return __atomic_load_n(&sends_are_asked, __ATOMIC_RELAXED);
 }
 
 void nt_send_batch_hand_over(const struct nt_gpu_transfer *transfer, uint32_t count,
