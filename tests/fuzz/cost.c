@@ -17,6 +17,7 @@
 enum {
 	LIBRARY_STEP_BYTES = 16,
 	CPU_TRIES = 3, /* beside the first */
+	STEP_NS = 50, /* what a counted step may take on the slowest of machines */
 	GROW_ONE_IN = 256, /* mutations of which one makes the input much larger */
 	MUTATED_BYTES = 4096, /* to which libFuzzer's own mutations may let a smaller input grow */
 };
@@ -219,6 +220,7 @@ int fuzz_run(const struct fuzz_cost *cost, int (*run)(const uint8_t *data, size_
 		cpu_ns = (struct fuzz_bound){50000000, 1000};
 	start();
 	r = measure(run, data, size, CLOCK_MONOTONIC, &measured);
+	cpu_ns.fixed += measured.steps * STEP_NS;
 	for (int i = 0; i < CPU_TRIES && measured.cpu_ns > allowed(&cpu_ns, size); i++) {
 		(void)measure(run, data, size, CLOCK_THREAD_CPUTIME_ID, &again);
 		if (measured.cpu_ns > again.cpu_ns)
