@@ -7,7 +7,8 @@
 #   tests/run.sh --stages GROUP...   `make STAGE` for each stage, then the same for all of them. A
 #                             group is "STAGE", "STAGE + STAGE" (one after another), or several of
 #                             these with "&" between them, which run in parallel. "idle STAGE" only
-#                             has the processor time that the others leave
+#                             has the processor time that the others leave. "~STAGE" may last until the
+#                             end of the next group
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. A skip prints its reason as "skip: KIND: reason"; KIND is
@@ -220,23 +221,28 @@ chain() { # chain "STAGE + STAGE..."
 
 # Output of parallel stages is printed when they have ended.
 stages() { # stages GROUP...
-  local group chains chain pid
-  for group; do
+  local group chains chain pid count=0
+  local -A awaited
+  for group in "$@" ''; do
+    awaited=()
+    for pid in "${!running[@]}"; do awaited[$pid]=1; done
     IFS='&' read -ra chains <<<"$group"
-    [ "${#chains[@]}" -eq 1 ] || echo "== side by side: $group"
+    [ "${#chains[@]}" -le 1 ] || echo "== side by side: $group"
     for chain in "${chains[@]}"; do
+      count=$((count + 1))
       if [ "${#chains[@]}" -eq 1 ]; then
         chain "$chain" &
       else
-        chain "$chain" >"$logs/chain.${#running[@]}" 2>&1 &
+        chain "$(sed 's/^ *~//' <<<"$chain")" >"$logs/chain.$count" 2>&1 &
       fi
-      running[$!]=$logs/chain.${#running[@]}
+      running[$!]=$logs/chain.$count
+      [[ $chain =~ ^\ *~ ]] || awaited[$!]=1
     done
-    while [ "${#running[@]}" -gt 0 ]; do
+    while [ "${#awaited[@]}" -gt 0 ]; do
       wait -n -p pid "${!running[@]}"
       cat "${running[$pid]}" 2>/dev/null
       rm -f "${running[$pid]}"
-      unset "running[$pid]"
+      unset "running[$pid]" "awaited[$pid]"
     done
   done
 }

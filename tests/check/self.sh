@@ -260,4 +260,21 @@ counts() { # counts WANT VARIABLE=VALUE...
 counts '0 passed, 2 failed, 0 skipped' NT_KIND=bpf
 counts '0 passed, 2 failed, 0 skipped' NT_AGAIN=1
 counts '1 passed, 1 failed, 0 skipped' NT_AGAIN=1 NT_KIND=bpf
+
+# ---- stages --------------------------------------------------------------------------------------
+
+# Stage two of the first group ends in the second group, and three begins when one has ended.
+# shellcheck disable=SC2016 # for the program that is written
+printf '%s\n' '#!/bin/bash' "cd '$tree'" 'stage=${!#}' 'echo "begin $stage" >>order' \
+  'for ((i = 0; i < 100; i++)); do [ "$stage" = two ] && ! grep -q "end three" order || break; sleep 0.1; done' \
+  'echo "end $stage" >>order' 'echo 1 0 0 >>"$NT_RESULTS/sum"' >"$tree/make"
+chmod +x "$tree/make"
+said=$(env -u NT_RESULTS -u NT_FAILED MAKE="$tree/make" tests/run.sh --stages 'one & ~two' three four) || bad=1
+want='begin one,end one,begin three,end three,end two,begin four,end four,'
+[[ $(tail -n 1 <<<"$said") = '4 passed, 0 failed, 0 skipped' &&
+  $(grep -v 'begin two' "$tree/order" | tr '\n' ,) = "$want" ]] || {
+  echo "stages of groups have this order: $(tr '\n' , <"$tree/order")"
+  echo "$said"
+  bad=1
+}
 exit $bad

@@ -18,37 +18,14 @@ echo "without the library nobody is named: $(incidents | jq -r '[.[].summary] | 
 fault
 end_job || fail "the job failed"
 
-# named_with WHAT SECONDS
-named_with() {
-  local kind rank
-  # The hosts of FSDP take some 50 ms a step on a machine of two cores: the GPU must take longer.
-  for kind in "" "--fsdp --compute-ms 120"; do
-    # An agent measures without a pause for five minutes in all (gpu_schedule.h): each job has its own.
-    stop_agent here
-    start_agent here
-    # shellcheck disable=SC2086 # options, or nothing
-    torchrun --seconds 3600 --width "$width" $kind
-    wait_until 60 "the job to step" job_steps || fail "the job does not run"
-    seen "$ranks"
-    quiet 12
-    rank=$(draw "$ranks")
-    fault "compute $rank 1.1"
-    expect "$2" "a GPU of PyTorch's job ${kind:---ddp} (NCCL ${SIM_NCCL_VERSION:-as it is}) that is 10 % slower, with $1" compute "$rank"
-    heal
-    quiet 10
-    end_job || fail "the job failed"
-  done
-}
-
-# PyTorch names another release of CUPTI, for which there is a dummy.
-export NEUTRACER_CUPTI_LIBRARY=$PWD/build/sim/lib/libcupti.so.12
-export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so
+with_cupti
 named_with CUPTI 25
+without_libraries
 
-unset CUDA_INJECTION64_PATH
-export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=2.28
+with_nccl_plugin 2.28
 named_with "NCCL's profiler plugin" 40
-export SIM_NCCL_VERSION=2.30 NCCL_ALLGATHERV_ENABLE=0
+with_nccl_plugin 2.30
+export NCCL_ALLGATHERV_ENABLE=0
 named_with "NCCL's profiler plugin" 40
 
 # NCCL fuses the broadcasts with which DistributedDataParallel begins, and then mixes up times.

@@ -10,6 +10,7 @@ cache=${NT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/neutracer}
 version=$(sed -n 's/^torch==\([^ ]*\) .*/\1/p' "$here/torch.txt")
 to=$cache/torch-$version
 work=$cache/.torch-$version.$$
+imports='import torch.distributed.run, torch.distributed.elastic.multiprocessing, torch.distributed.fsdp, torch.nn.parallel'
 mkdir -p "$cache"
 exec 9>"$cache/.torch-lock"
 flock 9
@@ -26,4 +27,10 @@ if ! cmp -s "$here/torch.txt" "$to/torch.txt"; then
 fi
 rm -rf "$to/dummies"
 /usr/bin/python3 "$here/dummies.py" "$to/site/torch/lib" "$to/dummies" "$stand_in" >&2
+# The bytecode of what jobs import is written once. Else each rank compiles it: half a minute of a processor.
+if [ ! -e "$to/compiled" ]; then
+  LD_LIBRARY_PATH="$(realpath "$stand_in"):$to/dummies" PYTHONPATH=$to/site PYTHONDONTWRITEBYTECODE= \
+    /usr/bin/python3 -c "$imports" >&2
+  touch "$to/compiled"
+fi
 printf '%s\n' "$to/site" "$to/dummies"

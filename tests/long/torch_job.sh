@@ -11,6 +11,7 @@ setup
 ranks=4
 torchrun_pid=
 limit=150 # seconds that a rank may live
+width=$((128 + $(draw 256))) # of the model: at most a megabyte, one bucket
 directories=$(tests/long/torch.sh "$sim/lib") || fail "PyTorch cannot be installed"
 { read -r site; read -r dummies; } <<<"$directories"
 
@@ -32,11 +33,45 @@ torchrun() { # torchrun OPTION...: options of the script
 start_all() {
   start_aggregator --resolve-after 10s
   start_agent here
-  width=$((128 + $(draw 256))) # at most a megabyte: one bucket
   torchrun --seconds 3600 --width "$width"
   # shellcheck disable=SC2034 # for the scripts
   torchrun_pid=$job_pid
   wait_until 60 "the job to step" job_steps || fail "the job does not run"
   seen "$ranks"
   quiet 6
+}
+
+# For the jobs that start from then on.
+with_cupti() {
+  # PyTorch names another release of CUPTI, for which there is a dummy.
+  export NEUTRACER_CUPTI_LIBRARY=$PWD/build/sim/lib/libcupti.so.12
+  export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so
+}
+with_nccl_plugin() { # with_nccl_plugin RELEASE: of NCCL
+  export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=$1
+}
+without_libraries() {
+  unset NEUTRACER_CUPTI_LIBRARY CUDA_INJECTION64_PATH NCCL_PROFILER_PLUGIN SIM_NCCL_VERSION NCCL_ALLGATHERV_ENABLE
+}
+
+# named_with WHAT SECONDS: a GPU that is 10 % slower, in a job of each kind.
+named_with() {
+  local kind rank
+  # The hosts of FSDP take some 50 ms a step on a machine of two cores: the GPU must take longer.
+  for kind in "" "--fsdp --compute-ms 200"; do
+    # An agent measures without a pause for five minutes in all (gpu_schedule.h): each job has its own.
+    [ -z "${agent_pid[here]:-}" ] || stop_agent here
+    start_agent here
+    # shellcheck disable=SC2086 # options, or nothing
+    torchrun --seconds 3600 --width "$width" $kind
+    wait_until 60 "the job to step" job_steps || fail "the job does not run"
+    seen "$ranks"
+    quiet 12
+    rank=$(draw "$ranks")
+    fault "compute $rank 1.1"
+    expect "$2" "a GPU of PyTorch's job ${kind:---ddp} (NCCL ${SIM_NCCL_VERSION:-as it is}) that is 10 % slower, with $1" compute "$rank"
+    heal
+    quiet 10
+    end_job || fail "the job failed"
+  done
 }
