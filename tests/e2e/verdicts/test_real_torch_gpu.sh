@@ -8,6 +8,8 @@ set -euo pipefail
 . tests/long/torch_job.sh
 
 options=(--ahead)
+# shellcheck disable=SC2034 # for named_with
+is_brief=1
 start_aggregator --resolve-after 10s
 
 with_cupti
