@@ -233,7 +233,7 @@ stages() { # stages GROUP...
       if [ "${#chains[@]}" -eq 1 ]; then
         chain "$chain" &
       else
-        chain "$(sed 's/^ *~//' <<<"$chain")" >"$logs/chain.$count" 2>&1 &
+        chain "${chain/\~/}" >"$logs/chain.$count" 2>&1 &
       fi
       running[$!]=$logs/chain.$count
       [[ $chain =~ ^\ *~ ]] || awaited[$!]=1

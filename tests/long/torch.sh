@@ -29,7 +29,7 @@ rm -rf "$to/dummies"
 /usr/bin/python3 "$here/dummies.py" "$to/site/torch/lib" "$to/dummies" "$stand_in" >&2
 # The bytecode of what jobs import is written once. Else each rank compiles it: half a minute of a processor.
 if [ ! -e "$to/compiled" ]; then
-  LD_LIBRARY_PATH="$(realpath "$stand_in"):$to/dummies" PYTHONPATH=$to/site PYTHONDONTWRITEBYTECODE= \
+  LD_LIBRARY_PATH="$(realpath "$stand_in"):$to/dummies" PYTHONPATH=$to/site PYTHONDONTWRITEBYTECODE='' \
     /usr/bin/python3 -c "$imports" >&2
   touch "$to/compiled"
 fi
