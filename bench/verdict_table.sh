@@ -12,7 +12,7 @@ verdict_table() {
     touch "$out/$name"
     jq -rs --arg name "$name" --argjson runs "$runs" '
       ([.[].seconds | values] | sort) as $s | [$name, length, $runs,
-        if $s == [] then "-", "-" else $s[length / 2 | floor], $s[-1] end] | map(tostring) | join(" ")' "$out/$name" |
+        if $s == [] then "-", "-" else $s[($s | length) / 2 | floor], $s[-1] end] | map(tostring) | join(" ")' "$out/$name" |
       while read -r a b c d e; do printf '%-17s %5s %2s  %15s  %7s\n' "$a" "$b" "$c" "$d" "$e"; done
   done
   right=$(cat "$out"/* | wc -l)

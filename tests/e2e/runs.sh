@@ -5,15 +5,18 @@
 #
 #   tests/e2e/runs.sh --job mpi|train --fault compute|loader|none [--runs N] [--ranks N]
 #                     [--seconds S] [--within S] [--json FILE] [--factor F] [--before S] [--gpu]
-#                     [--nccl VERSION] [-- JOB OPTION...]
+#                     [--nccl VERSION] [--nvml] [-- JOB OPTION...]
 #
 # The fault comes --before seconds after the ranks are seen, plus up to four (6). --gpu: the stand-in CUPTI
-# reports the GPUs of the ranks. --nccl: the stand-in NCCL of that version loads our profiler plugin.
+# reports the GPUs of the ranks. --nccl: the stand-in NCCL of that version loads our profiler plugin. --nvml:
+# the stand-in NVML states what the GPUs do, and that a slow one is hot; no verdict is right, too.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
+# shellcheck source=tests/e2e/gpu_activity.sh
+. tests/e2e/gpu_activity.sh
 
-job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' factor='' pause_before=6 measures_gpus='' options=()
+job=train fault=compute runs=2 ranks=8 seconds=60 within=40 json='' factor='' pause_before=6 measures_gpus='' nvml=() options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --job) job=$2 ;;
@@ -35,6 +38,12 @@ while [ $# -gt 0 ]; do
       measures_gpus=1
       export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=$2
       ;;
+    --nvml)
+      measures_gpus=1
+      nvml=(--nvml)
+      shift
+      continue
+      ;;
     --)
       shift
       options=("$@")
@@ -49,9 +58,14 @@ class=compute
 [ "$fault" != loader ] || class=host
 
 setup
+if [ -n "${nvml[*]}" ]; then
+  use_nvml
+  nvml+=("$library")
+  for ((i = 0; i < ranks; i++)); do printf '%d most-clock 1980\n%d gpm 1\n' "$i" "$i"; done >"$SIM_NVML"
+fi
 start_aggregator --resolve-after 10s
 stay_apart
-start_agent here
+start_agent here "${nvml[@]}"
 
 # Runs start and end without an open incident.
 nothing_open() { [ "$(accusations)" = '[]' ]; }
@@ -84,14 +98,23 @@ faulty_run() {
   nothing_open || fail "run $number: an incident before the fault: $(incidents)"
   before=$(now_ms)
   fault "$line"
-  wait_until "$within" "a verdict on '$line'" somebody_is_accused ||
-    fail "run $number: no verdict on '$line'"
+  [ -z "${nvml[*]}" ] || echo "$(card_of "$rank") $factor" >"$work/hot"
+  wait_until "$within" "a verdict on '$line'" somebody_is_accused || {
+    [ -n "${nvml[*]}" ] || fail "run $number: no verdict on '$line'"
+    echo "run $number: $job, $line: no verdict within $within s"
+    [ -z "$json" ] || printf '{"job": "%s", "fault": "%s", "rank": %d}\n' "$job" "$line" "$rank" >>"$json"
+    end_job || fail "the job failed"
+    return
+  }
   took=$(($(now_ms) - before))
   verdict=$(accusations)
   # Later evidence may change the class, but not the culprit.
   [ "$(jq -c 'map([.class, (.culprits | map([.kind, .rank]))])' <<<"$verdict")" = "[[\"$class\",[[\"rank\",$rank]]]]" ] ||
     fail "run $number: '$line' gave $verdict"
+  [ -z "${nvml[*]}" ] || jq -e '.[0].cause == "gpu temperature"' <<<"$verdict" >/dev/null ||
+    fail "run $number: '$line' has no cause: $verdict"
   fault
+  : >"$work/hot"
   wait_until 90 "the incident to resolve" nothing_open || fail "run $number: '$line' is not resolved: $(incidents)"
   echo "run $number: $job, $line: named after $took ms as rank $rank, $class"
   [ -z "$json" ] || printf '{"job": "%s", "fault": "%s", "rank": %d, "seconds": %d.%03d}\n' "$job" "$line" \
@@ -104,6 +127,14 @@ one_run() {
   trap 'kill_job TERM' EXIT
   start_job "$job" "$ranks" "${options[@]}"
   wait_until 60 "the ranks to be seen" job_is_seen "$ranks" || fail "run $1: the ranks are not seen: $(api /api/v1/jobs)"
+  : >"$work/hot"
+  if [ -n "${nvml[*]}" ]; then
+    # shellcheck disable=SC2046 # a card and a factor, or nothing
+    while job_runs; do
+      drive $(cat "$work/hot") || :
+      sleep 1
+    done &
+  fi
   if [ "$fault" = none ]; then
     healthy_run
     echo "run $1: $job, healthy for $seconds s: silent ($(incidents | jq length) notes that all were slower)"
@@ -118,7 +149,7 @@ for ((i = 1; i <= runs; i++)); do
   # An agent measures GPUs without a pause for minutes in all: each run has its own.
   if [ -n "$measures_gpus" ] && [ "$i" -gt 1 ]; then
     stop_agent here
-    start_agent here
+    start_agent here "${nvml[@]}"
   fi
   (one_run "$i") || wrong=$((wrong + 1))
 done

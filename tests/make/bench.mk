@@ -69,7 +69,7 @@ bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost p
 .PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
-bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti or nccl)
+bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti, nccl or nvml)
 	$(Q)bench/gpu.sh $(or $(N),20) $(BY)
 bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
 	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
