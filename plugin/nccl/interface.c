@@ -44,11 +44,20 @@ static int has_other(void)
 	return __atomic_load_n(&nt_chained_was_loaded, __ATOMIC_ACQUIRE);
 }
 
-static int start(int version, void *context, void **ret_handle, struct nt_nccl_event *event)
+__attribute__((noinline)) static int start_needed(int version, void *context, void **ret_handle,
+						  struct nt_nccl_event *event)
 {
 	if (has_other())
 		return nt_chained_start(version, context, ret_handle, event);
-	*ret_handle = nt_profiler_is_idle() ? NULL : nt_profiler_start(version, context, event);
+	*ret_handle = nt_profiler_start(version, context, event);
+	return NT_NCCL_SUCCESS;
+}
+
+static inline int start(int version, void *context, void **ret_handle, struct nt_nccl_event *event)
+{
+	if (nt_profiler_is_active() | has_other())
+		return start_needed(version, context, ret_handle, event);
+	*ret_handle = NULL;
 	return NT_NCCL_SUCCESS;
 }
 

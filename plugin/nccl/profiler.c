@@ -549,7 +549,7 @@ void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *
 	void *handle = NULL;
 	uint64_t now_ns;
 
-	if (nt_profiler_is_idle())
+	if (!nt_profiler_is_active())
 		return NULL;
 	if (type == NT_NCCL_PROXY_STEP)
 		return version >= 4 ? nt_proxy_send_step(event) : NULL;

@@ -53,13 +53,13 @@ enum nt_profiler_use {
  */
 void *nt_profiler_add(int *mask, int version, enum nt_profiler_use use, uint64_t hash, int rank);
 void nt_profiler_remove(void *context);
-/* True while no tracer is attached: then no event is needed. */
+/* 0 while no tracer is attached: then no event is needed. Loads without a branch between them. */
 extern int nt_profiler_is_open, nt_profiler_sends_are_open;
-static inline int nt_profiler_is_idle(void)
+static inline int nt_profiler_is_active(void)
 {
-	return !nt_batch_is_wanted() && !nt_send_batch_is_wanted() &&
-	       !__atomic_load_n(&nt_profiler_is_open, __ATOMIC_RELAXED) &&
-	       !__atomic_load_n(&nt_profiler_sends_are_open, __ATOMIC_RELAXED);
+	return nt_batch_is_wanted() | nt_send_batch_is_wanted() |
+	       __atomic_load_n(&nt_profiler_is_open, __ATOMIC_RELAXED) |
+	       __atomic_load_n(&nt_profiler_sends_are_open, __ATOMIC_RELAXED);
 }
 /* The returned handle may be NULL: nothing more of the event is needed. */
 void *nt_profiler_start(int version, void *context, const struct nt_nccl_event *event);
