@@ -21,10 +21,8 @@
 #include "common/system/file.h"
 #include "common/system/log.h"
 
-#define TICK_NS       (100 * NT_MILLISECOND)
-#define NVIDIA_DEVICE "/dev/nvidiactl"
-#define NVML          "libnvidia-ml.so.1"
-#define BOOT_ID       "/proc/sys/kernel/random/boot_id"
+#define TICK_NS (100 * NT_MILLISECOND)
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 enum {
 	BOOT_ID_BYTES = 64,
@@ -240,21 +238,30 @@ static int name_node(struct nt_agent *agent)
 }
 
 /*
- * The driver's device is what all its users open. Where it is missing, most nodes of most clusters,
- * no worker is started to find that out.
+ * The library of a vendor by its option. The driver's device is what all its users open. Where it is
+ * missing, most nodes of most clusters, no worker is started to find that out.
  */
+static bool is_read(const char *option, enum nt_gpu_vendor vendor, const char **ret_library)
+{
+	*ret_library = NULL;
+	if (!option || !*option || strcmp(option, "none") == 0)
+		return false;
+	if (strcmp(option, "auto") == 0)
+		return access(nt_gpu_libraries[vendor].device, F_OK) == 0;
+	*ret_library = option;
+	return true;
+}
+
 static int open_gpu_health(struct nt_agent *agent)
 {
-	const char *library = agent->config->nvml;
+	const char *option[NT_GPU_VENDORS] = {[NT_GPU_NVIDIA] = agent->config->nvml};
+	const char *library;
 
-	if (!library || !*library || strcmp(library, "none") == 0)
-		return 0;
-	if (strcmp(library, "auto") == 0) {
-		if (access(NVIDIA_DEVICE, F_OK) < 0)
-			return 0;
-		library = NVML;
-	}
-	return nt_gpu_health_new(&agent->workers, library, &agent->gpu_health);
+	for (enum nt_gpu_vendor vendor = 0; vendor < NT_GPU_VENDORS; vendor++)
+		if (is_read(option[vendor], vendor, &library))
+			return nt_gpu_health_new(&agent->workers, vendor, library,
+						 &agent->gpu_health);
+	return 0;
 }
 
 int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_agent,

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "agent/gpu/nvml_symbol.h"
+#include "agent/gpu/library_symbol.h"
 
 #define PERCENT (NT_GPU_CARD_WHOLE / 100.0)
 #define MIB     1048576.0
@@ -32,12 +32,12 @@ _Static_assert((int)TABLE <= (int)NT_NVML_GPM_METRICS, "one request");
 
 void nt_gpm_open(struct nt_gpm *gpm, void *library)
 {
-	gpm->is_there = nt_nvml_symbol(library, "nvmlGpmQueryDeviceSupport", &gpm->support) &&
-			nt_nvml_symbol(library, "nvmlGpmSampleAlloc", &gpm->allocate) &&
-			nt_nvml_symbol(library, "nvmlGpmSampleFree", &gpm->release) &&
-			nt_nvml_symbol(library, "nvmlGpmSampleGet", &gpm->sample) &&
-			nt_nvml_symbol(library, "nvmlGpmMetricsGet", &gpm->metrics);
-	(void)nt_nvml_symbol(library, "nvmlGpmMigSampleGet", &gpm->instance_sample);
+	gpm->is_there = nt_library_symbol(library, "nvmlGpmQueryDeviceSupport", &gpm->support) &&
+			nt_library_symbol(library, "nvmlGpmSampleAlloc", &gpm->allocate) &&
+			nt_library_symbol(library, "nvmlGpmSampleFree", &gpm->release) &&
+			nt_library_symbol(library, "nvmlGpmSampleGet", &gpm->sample) &&
+			nt_library_symbol(library, "nvmlGpmMetricsGet", &gpm->metrics);
+	(void)nt_library_symbol(library, "nvmlGpmMigSampleGet", &gpm->instance_sample);
 }
 
 static void forget(struct nt_gpm *gpm, struct nt_gpm_card *card)

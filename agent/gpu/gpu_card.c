@@ -17,6 +17,12 @@ bool nt_gpu_cards_are_sound(const struct nt_gpu_cards *cards)
 	return true;
 }
 
+void nt_gpu_card_set(struct nt_gpu_card *card, enum nt_gpu_card_value value, uint64_t to)
+{
+	card->value[value] = to;
+	card->known |= UINT32_C(1) << value;
+}
+
 bool nt_gpu_card_get(const struct nt_gpu_card *card, enum nt_gpu_card_value value,
 		     uint64_t *ret_value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What NVML says of the GPUs of a node. Flat, as a worker sends it to the agent. */
+/* What the driver says of the GPUs of a node. Flat, as a worker sends it to the agent. */
 #ifndef NT_AGENT_GPU_GPU_CARD_H
 #define NT_AGENT_GPU_GPU_CARD_H
 
@@ -80,6 +80,7 @@ struct nt_gpu_cards {
 
 /* True if the values are possible: they may come from a compromised worker. */
 bool nt_gpu_cards_are_sound(const struct nt_gpu_cards *cards);
+void nt_gpu_card_set(struct nt_gpu_card *card, enum nt_gpu_card_value value, uint64_t to);
 /* False: not known. */
 bool nt_gpu_card_get(const struct nt_gpu_card *card, enum nt_gpu_card_value value,
 		     uint64_t *ret_value);

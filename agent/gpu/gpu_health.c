@@ -9,8 +9,8 @@
 
 /* From the worker; flat. */
 struct answer {
-	int32_t result; /* of nt_nvml_open() */
-	char error[NT_NVML_ERROR];
+	int32_t result; /* of opening the library */
+	char error[NT_LIBRARY_ERROR];
 	struct nt_gpu_cards cards;
 };
 
@@ -18,7 +18,8 @@ _Static_assert(sizeof(struct answer) <= NT_WORKER_BYTES, "one message");
 
 struct nt_gpu_health {
 	struct nt_workers *workers;
-	const char *library;
+	enum nt_gpu_vendor vendor;
+	const char *library; /* NULL: by its own names */
 	struct nt_worker *worker;
 	uint64_t asked_ns; /* when the awaited answer was requested; 0: none is awaited */
 	uint64_t begun_ns; /* the same of the last answer */
@@ -34,25 +35,31 @@ struct nt_gpu_health {
 
 /* ---- the worker ----------------------------------------------------------------------------- */
 
-/* The request is the library's path. It stays open: XIDs are reported to registered processes only. */
+/*
+ * The request is the vendor, and the library's path or "". The library stays open: XIDs are reported
+ * to registered processes only.
+ */
 static void serve(int socket, const uint8_t *request, size_t len, int fd)
 {
-	static struct nt_nvml *nvml;
+	static void *state;
 	static struct answer answer;
+	const struct nt_gpu_library *library;
+	const char *path = (const char *)request + 1;
 
 	(void)fd;
-	if (!len || request[len - 1])
+	if (len < 2 || *request >= NT_GPU_VENDORS || request[len - 1])
 		return;
-	if (!nvml)
-		answer.result = nt_nvml_open((const char *)request, answer.error, &nvml);
-	if (nvml)
-		nt_nvml_read(nvml, &answer.cards);
+	library = &nt_gpu_libraries[*request];
+	if (!state)
+		answer.result = library->open(*path ? path : NULL, answer.error, &state);
+	if (state)
+		library->read(state, &answer.cards);
 	nt_worker_answer(socket, &answer, sizeof(answer), -1);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------ */
 
-int nt_gpu_health_new(struct nt_workers *workers, const char *library,
+int nt_gpu_health_new(struct nt_workers *workers, enum nt_gpu_vendor vendor, const char *library,
 		      struct nt_gpu_health **ret_health)
 {
 	struct nt_gpu_health *health = calloc(1, sizeof(*health));
@@ -60,6 +67,7 @@ int nt_gpu_health_new(struct nt_workers *workers, const char *library,
 	if (!health)
 		return -ENOMEM;
 	health->workers = workers;
+	health->vendor = vendor;
 	health->library = library;
 	*ret_health = health;
 	return 0;
@@ -110,7 +118,7 @@ static void say(struct nt_gpu_health *health, int result)
 	health->is_said = true;
 	if (result == 0)
 		nt_info("the health of %u GPUs is read through '%s'", health->answer.cards.count,
-			health->library);
+			health->library ? health->library : nt_gpu_libraries[health->vendor].name);
 	else if (result == -ENOENT || result == -ENODEV)
 		nt_info("the health of GPUs is not read: %s", health->answer.error);
 	else
@@ -180,6 +188,19 @@ static bool is_held_up(const struct nt_gpu_health *health)
 	return false;
 }
 
+static int send_request(const struct nt_gpu_health *health)
+{
+	const char *path = health->library ? health->library : "";
+	const size_t len = strlen(path) + 1;
+	nt_autofree char *request = malloc(1 + len);
+
+	if (!request)
+		return -ENOMEM;
+	*request = (char)health->vendor;
+	memcpy(request + 1, path, len);
+	return nt_worker_send(health->worker, request, 1 + len, -1);
+}
+
 static void ask(struct nt_gpu_health *health, uint64_t now_ns)
 {
 	int r = 0;
@@ -194,8 +215,7 @@ static void ask(struct nt_gpu_health *health, uint64_t now_ns)
 	if (!health->worker)
 		r = nt_worker_start(health->workers, serve, &health->worker);
 	if (r == 0)
-		r = nt_worker_send(health->worker, health->library, strlen(health->library) + 1,
-				   -1);
+		r = send_request(health);
 	if (r < 0) {
 		*health->answer.error = '\0';
 		give_up(health, r, now_ns);

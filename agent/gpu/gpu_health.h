@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The health of the node's GPUs: their clocks, temperature, power and errors, read through NVML by a
- * worker, as its calls block for as long as the driver does. One that does not answer in time is
+ * The health of the node's GPUs: their clocks, temperature, power and errors, read through the
+ * driver's library by a worker, as its calls block for as long as the driver does. One that does not answer in time is
  * killed, and the next is started later.
  */
 #ifndef NT_AGENT_GPU_GPU_HEALTH_H
 #define NT_AGENT_GPU_GPU_HEALTH_H
 
 #include "agent/discover/worker.h"
+#include "agent/gpu/gpu_library.h"
 #include "agent/gpu/gpu_totals.h"
-#include "agent/gpu/nvml.h"
 #include "common/base/cleanup.h"
 #include "common/system/clock.h"
 
@@ -26,9 +26,12 @@ struct nt_gpu_health_stats {
 	uint64_t stalls; /* workers killed as they did not answer in time */
 };
 
-/* library: a path, or a name that the loader finds. Both outlive the result; the caller frees it. */
-NT_MUST_CHECK int nt_gpu_health_new(struct nt_workers *workers, const char *library,
-				    struct nt_gpu_health **ret_health);
+/*
+ * library: of that vendor, a path or a name that the loader finds; NULL: by its own names. Both
+ * pointers outlive the result; the caller frees it.
+ */
+NT_MUST_CHECK int nt_gpu_health_new(struct nt_workers *workers, enum nt_gpu_vendor vendor,
+				    const char *library, struct nt_gpu_health **ret_health);
 void nt_gpu_health_free(struct nt_gpu_health *health);
 NT_DEFINE_AUTO(nt_gpu_health, nt_gpu_health_free)
 

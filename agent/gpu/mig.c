@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/gpu/mig.h"
 
-#include "agent/gpu/nvml_symbol.h"
+#include "agent/gpu/library_symbol.h"
 
 void nt_mig_open(struct nt_mig *mig, void *library)
 {
 	mig->is_there =
-		nt_nvml_symbol(library, "nvmlDeviceGetMigMode", &mig->mode) &&
-		nt_nvml_symbol(library, "nvmlDeviceGetMaxMigDeviceCount", &mig->most) &&
-		nt_nvml_symbol(library, "nvmlDeviceGetMigDeviceHandleByIndex", &mig->by_index) &&
-		nt_nvml_symbol(library, "nvmlDeviceGetGpuInstanceId", &mig->id);
+		nt_library_symbol(library, "nvmlDeviceGetMigMode", &mig->mode) &&
+		nt_library_symbol(library, "nvmlDeviceGetMaxMigDeviceCount", &mig->most) &&
+		nt_library_symbol(library, "nvmlDeviceGetMigDeviceHandleByIndex", &mig->by_index) &&
+		nt_library_symbol(library, "nvmlDeviceGetGpuInstanceId", &mig->id);
 }
 
 bool nt_mig_list(const struct nt_mig *mig, nt_nvml_device card,

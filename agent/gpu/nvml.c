@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/gpu/gpm.h"
+#include "agent/gpu/library_symbol.h"
 #include "agent/gpu/mig.h"
 #include "agent/gpu/nvml_abi.h"
-#include "agent/gpu/nvml_symbol.h"
 
 enum {
 	XIDS_A_READ = 64, /* more are taken by the next one */
@@ -19,7 +19,7 @@ enum {
 	PROCESSES_A_READ = 256,
 };
 
-struct functions {
+struct nvml_functions {
 	int (*init)(void);
 	int (*shutdown)(void);
 	const char *(*error_string)(int result);
@@ -55,46 +55,43 @@ struct functions {
 	int (*free_events)(nt_nvml_event_set set);
 };
 
-static const struct {
-	size_t at;
-	const char *name;
-	bool needed;
-} table[] = {
-	{offsetof(struct functions, init), "nvmlInit_v2", true},
-	{offsetof(struct functions, shutdown), "nvmlShutdown", true},
-	{offsetof(struct functions, error_string), "nvmlErrorString", true},
-	{offsetof(struct functions, count), "nvmlDeviceGetCount_v2", true},
-	{offsetof(struct functions, by_index), "nvmlDeviceGetHandleByIndex_v2", true},
-	{offsetof(struct functions, uuid), "nvmlDeviceGetUUID", true},
-	{offsetof(struct functions, name), "nvmlDeviceGetName", false},
-	{offsetof(struct functions, clock), "nvmlDeviceGetClockInfo", false},
-	{offsetof(struct functions, most_clock), "nvmlDeviceGetMaxClockInfo", false},
-	{offsetof(struct functions, temperature), "nvmlDeviceGetTemperature", false},
-	{offsetof(struct functions, new_temperature), "nvmlDeviceGetTemperatureV", false},
-	{offsetof(struct functions, power), "nvmlDeviceGetPowerUsage", false},
-	{offsetof(struct functions, power_limit), "nvmlDeviceGetEnforcedPowerLimit", false},
-	{offsetof(struct functions, reasons), "nvmlDeviceGetCurrentClocksEventReasons", false},
-	{offsetof(struct functions, old_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons",
+static const struct nt_library_function table[] = {
+	{offsetof(struct nvml_functions, init), "nvmlInit_v2", true},
+	{offsetof(struct nvml_functions, shutdown), "nvmlShutdown", true},
+	{offsetof(struct nvml_functions, error_string), "nvmlErrorString", true},
+	{offsetof(struct nvml_functions, count), "nvmlDeviceGetCount_v2", true},
+	{offsetof(struct nvml_functions, by_index), "nvmlDeviceGetHandleByIndex_v2", true},
+	{offsetof(struct nvml_functions, uuid), "nvmlDeviceGetUUID", true},
+	{offsetof(struct nvml_functions, name), "nvmlDeviceGetName", false},
+	{offsetof(struct nvml_functions, clock), "nvmlDeviceGetClockInfo", false},
+	{offsetof(struct nvml_functions, most_clock), "nvmlDeviceGetMaxClockInfo", false},
+	{offsetof(struct nvml_functions, temperature), "nvmlDeviceGetTemperature", false},
+	{offsetof(struct nvml_functions, new_temperature), "nvmlDeviceGetTemperatureV", false},
+	{offsetof(struct nvml_functions, power), "nvmlDeviceGetPowerUsage", false},
+	{offsetof(struct nvml_functions, power_limit), "nvmlDeviceGetEnforcedPowerLimit", false},
+	{offsetof(struct nvml_functions, reasons), "nvmlDeviceGetCurrentClocksEventReasons", false},
+	{offsetof(struct nvml_functions, old_reasons), "nvmlDeviceGetCurrentClocksThrottleReasons",
 	 false},
-	{offsetof(struct functions, utilization), "nvmlDeviceGetUtilizationRates", false},
-	{offsetof(struct functions, memory), "nvmlDeviceGetMemoryInfo", false},
-	{offsetof(struct functions, violation), "nvmlDeviceGetViolationStatus", false},
-	{offsetof(struct functions, energy), "nvmlDeviceGetTotalEnergyConsumption", false},
-	{offsetof(struct functions, ecc), "nvmlDeviceGetTotalEccErrors", false},
-	{offsetof(struct functions, remapped), "nvmlDeviceGetRemappedRows", false},
-	{offsetof(struct functions, replays), "nvmlDeviceGetPcieReplayCounter", false},
-	{offsetof(struct functions, link_errors), "nvmlDeviceGetNvLinkErrorCounter", false},
-	{offsetof(struct functions, processes), "nvmlDeviceGetComputeRunningProcesses_v3", false},
-	{offsetof(struct functions, new_events), "nvmlEventSetCreate", false},
-	{offsetof(struct functions, register_events), "nvmlDeviceRegisterEvents", false},
-	{offsetof(struct functions, wait), "nvmlEventSetWait_v2", false},
-	{offsetof(struct functions, free_events), "nvmlEventSetFree", false},
+	{offsetof(struct nvml_functions, utilization), "nvmlDeviceGetUtilizationRates", false},
+	{offsetof(struct nvml_functions, memory), "nvmlDeviceGetMemoryInfo", false},
+	{offsetof(struct nvml_functions, violation), "nvmlDeviceGetViolationStatus", false},
+	{offsetof(struct nvml_functions, energy), "nvmlDeviceGetTotalEnergyConsumption", false},
+	{offsetof(struct nvml_functions, ecc), "nvmlDeviceGetTotalEccErrors", false},
+	{offsetof(struct nvml_functions, remapped), "nvmlDeviceGetRemappedRows", false},
+	{offsetof(struct nvml_functions, replays), "nvmlDeviceGetPcieReplayCounter", false},
+	{offsetof(struct nvml_functions, link_errors), "nvmlDeviceGetNvLinkErrorCounter", false},
+	{offsetof(struct nvml_functions, processes), "nvmlDeviceGetComputeRunningProcesses_v3",
+	 false},
+	{offsetof(struct nvml_functions, new_events), "nvmlEventSetCreate", false},
+	{offsetof(struct nvml_functions, register_events), "nvmlDeviceRegisterEvents", false},
+	{offsetof(struct nvml_functions, wait), "nvmlEventSetWait_v2", false},
+	{offsetof(struct nvml_functions, free_events), "nvmlEventSetFree", false},
 };
 
 struct nt_nvml {
 	void *library;
 	bool initialised;
-	struct functions fn;
+	struct nvml_functions fn;
 	struct nt_gpm gpm;
 	struct nt_mig mig;
 	nt_nvml_event_set events; /* NULL: there are none */
@@ -109,36 +106,31 @@ struct nt_nvml {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void say(char error[NT_NVML_ERROR], const char *what, const char *why)
+static int find_functions(struct nt_nvml *nvml, char error[NT_LIBRARY_ERROR])
 {
-	(void)snprintf(error, NT_NVML_ERROR, "%s: %s", what, why ? why : "unknown error");
-}
+	const char *missing = nt_library_functions(nvml->library, table,
+						   sizeof(table) / sizeof(table[0]), &nvml->fn);
 
-static int find_functions(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
-{
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (!nt_nvml_symbol(nvml->library, table[i].name,
-				    (char *)&nvml->fn + table[i].at) &&
-		    table[i].needed) {
-			say(error, table[i].name, "the library has no such function");
-			return -EPROTO;
-		}
+	if (missing) {
+		nt_library_error_say(error, missing, "the library has no such function");
+		return -EPROTO;
 	}
 	nt_gpm_open(&nvml->gpm, nvml->library);
 	nt_mig_open(&nvml->mig, nvml->library);
 	return 0;
 }
 
-static int fail(const struct nt_nvml *nvml, int result, const char *what, char error[NT_NVML_ERROR])
+static int fail(const struct nt_nvml *nvml, int result, const char *what,
+		char error[NT_LIBRARY_ERROR])
 {
-	say(error, what, nvml->fn.error_string(result));
+	nt_library_error_say(error, what, nvml->fn.error_string(result));
 	return result == NT_NVML_DRIVER_NOT_LOADED ? -ENODEV : -EIO;
 }
 
 /* XIDs are reported as events, for which a process must register. */
 static void register_events(struct nt_nvml *nvml)
 {
-	const struct functions *fn = &nvml->fn;
+	const struct nvml_functions *fn = &nvml->fn;
 
 	if (!fn->new_events || !fn->register_events || !fn->wait || !fn->free_events ||
 	    fn->new_events(&nvml->events) != NT_NVML_SUCCESS) {
@@ -149,7 +141,7 @@ static void register_events(struct nt_nvml *nvml)
 		(void)fn->register_events(nvml->device[i], NT_NVML_EVENT_XID, nvml->events);
 }
 
-static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
+static int find_cards(struct nt_nvml *nvml, char error[NT_LIBRARY_ERROR])
 {
 	unsigned int count = 0;
 	int r = nvml->fn.count(&count);
@@ -157,7 +149,7 @@ static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 	if (r != NT_NVML_SUCCESS)
 		return fail(nvml, r, "count GPUs", error);
 	if (!count) {
-		say(error, "count GPUs", "there is none");
+		nt_library_error_say(error, "count GPUs", "there is none");
 		return -ENODEV;
 	}
 	for (unsigned int i = 0; i < count; i++) {
@@ -181,7 +173,7 @@ static int find_cards(struct nt_nvml *nvml, char error[NT_NVML_ERROR])
 	return 0;
 }
 
-int nt_nvml_open(const char *path, char error[NT_NVML_ERROR], struct nt_nvml **ret_nvml)
+int nt_nvml_open(const char *path, char error[NT_LIBRARY_ERROR], struct nt_nvml **ret_nvml)
 {
 	nt_auto(nt_nvml) struct nt_nvml *nvml = calloc(1, sizeof(*nvml));
 	int r;
@@ -191,7 +183,7 @@ int nt_nvml_open(const char *path, char error[NT_NVML_ERROR], struct nt_nvml **r
 		return -ENOMEM;
 	nvml->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!nvml->library) {
-		say(error, "load", dlerror());
+		nt_library_error_say(error, "load", dlerror());
 		return -ENOENT;
 	}
 	r = find_functions(nvml, error);
@@ -225,14 +217,9 @@ void nt_nvml_close(struct nt_nvml *nvml)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static void set(struct nt_gpu_card *card, enum nt_gpu_card_value at, uint64_t value)
-{
-	card->value[at] = value;
-	card->known |= UINT32_C(1) << at;
-}
-
 /* The first function is deprecated from 12.8 on, and may be missing one day. */
-static int get_temperature(const struct functions *fn, nt_nvml_device device, unsigned int *celsius)
+static int get_temperature(const struct nvml_functions *fn, nt_nvml_device device,
+			   unsigned int *celsius)
 {
 	struct nt_nvml_temperature temperature = {.version = NT_NVML_TEMPERATURE_VERSION,
 						  .sensor = NT_NVML_TEMPERATURE_GPU};
@@ -247,7 +234,8 @@ static int get_temperature(const struct functions *fn, nt_nvml_device device, un
 	return r;
 }
 
-static void read_gauges(const struct functions *fn, nt_nvml_device device, struct nt_gpu_card *card)
+static void read_gauges(const struct nvml_functions *fn, nt_nvml_device device,
+			struct nt_gpu_card *card)
 {
 	struct nt_nvml_utilization used = {0};
 	struct nt_nvml_memory memory = {0};
@@ -255,29 +243,30 @@ static void read_gauges(const struct functions *fn, nt_nvml_device device, struc
 	unsigned int value = 0;
 
 	if (fn->clock && fn->clock(device, NT_NVML_CLOCK_SM, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_CLOCK, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_CLOCK, value);
 	if (fn->most_clock && fn->most_clock(device, NT_NVML_CLOCK_SM, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_CLOCK_MOST, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_CLOCK_MOST, value);
 	if (fn->clock && fn->clock(device, NT_NVML_CLOCK_MEM, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_MEMORY_CLOCK, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_MEMORY_CLOCK, value);
 	if (get_temperature(fn, device, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_TEMPERATURE, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_TEMPERATURE, value);
 	if (fn->power && fn->power(device, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_POWER, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_POWER, value);
 	if (fn->power_limit && fn->power_limit(device, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_POWER_LIMIT, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_POWER_LIMIT, value);
 	if ((fn->reasons && fn->reasons(device, &reasons) == NT_NVML_SUCCESS) ||
 	    (fn->old_reasons && fn->old_reasons(device, &reasons) == NT_NVML_SUCCESS))
-		set(card, NT_GPU_CARD_REASONS, reasons);
+		nt_gpu_card_set(card, NT_GPU_CARD_REASONS, reasons);
 	if (fn->utilization && fn->utilization(device, &used) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_USED, used.gpu);
+		nt_gpu_card_set(card, NT_GPU_CARD_USED, used.gpu);
 	if (fn->memory && fn->memory(device, &memory) == NT_NVML_SUCCESS) {
-		set(card, NT_GPU_CARD_MEMORY_USED, memory.used);
-		set(card, NT_GPU_CARD_MEMORY_TOTAL, memory.total);
+		nt_gpu_card_set(card, NT_GPU_CARD_MEMORY_USED, memory.used);
+		nt_gpu_card_set(card, NT_GPU_CARD_MEMORY_TOTAL, memory.total);
 	}
 }
 
-static void read_links(const struct functions *fn, nt_nvml_device device, struct nt_gpu_card *card)
+static void read_links(const struct nvml_functions *fn, nt_nvml_device device,
+		       struct nt_gpu_card *card)
 {
 	uint64_t sum = 0;
 	bool any = false;
@@ -293,10 +282,10 @@ static void read_links(const struct functions *fn, nt_nvml_device device, struct
 		}
 	}
 	if (any)
-		set(card, NT_GPU_CARD_NVLINK_ERRORS, sum);
+		nt_gpu_card_set(card, NT_GPU_CARD_NVLINK_ERRORS, sum);
 }
 
-static void read_counters(const struct functions *fn, nt_nvml_device device,
+static void read_counters(const struct nvml_functions *fn, nt_nvml_device device,
 			  struct nt_gpu_card *card)
 {
 	unsigned int correctable = 0, uncorrectable = 0, pending = 0, failed = 0, replays = 0;
@@ -305,28 +294,28 @@ static void read_counters(const struct functions *fn, nt_nvml_device device,
 
 	if (fn->violation &&
 	    fn->violation(device, NT_NVML_POLICY_POWER, &violation) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_POWER_CAPPED, violation.violation_ns);
+		nt_gpu_card_set(card, NT_GPU_CARD_POWER_CAPPED, violation.violation_ns);
 	if (fn->violation &&
 	    fn->violation(device, NT_NVML_POLICY_THERMAL, &violation) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_THERMAL, violation.violation_ns);
+		nt_gpu_card_set(card, NT_GPU_CARD_THERMAL, violation.violation_ns);
 	if (fn->energy && fn->energy(device, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_ENERGY, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_ENERGY, value);
 	if (fn->ecc &&
 	    fn->ecc(device, NT_NVML_ECC_CORRECTED, NT_NVML_ECC_VOLATILE, &value) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_CORRECTED, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_CORRECTED, value);
 	if (fn->ecc && fn->ecc(device, NT_NVML_ECC_UNCORRECTED, NT_NVML_ECC_VOLATILE, &value) ==
 			       NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_UNCORRECTED, value);
+		nt_gpu_card_set(card, NT_GPU_CARD_UNCORRECTED, value);
 	if (fn->remapped && fn->remapped(device, &correctable, &uncorrectable, &pending, &failed) ==
 				    NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_REMAPPED, (uint64_t)correctable + uncorrectable);
+		nt_gpu_card_set(card, NT_GPU_CARD_REMAPPED, (uint64_t)correctable + uncorrectable);
 	if (fn->replays && fn->replays(device, &replays) == NT_NVML_SUCCESS)
-		set(card, NT_GPU_CARD_PCIE_REPLAYS, replays);
+		nt_gpu_card_set(card, NT_GPU_CARD_PCIE_REPLAYS, replays);
 	read_links(fn, device, card);
 }
 
 /* Where the library has too many, it states their number only. */
-static void read_processes(const struct functions *fn, nt_nvml_device device,
+static void read_processes(const struct nvml_functions *fn, nt_nvml_device device,
 			   struct nt_gpu_card *card)
 {
 	struct nt_nvml_process process[PROCESSES_A_READ];
@@ -379,14 +368,14 @@ static void set_xids(const struct nt_nvml *nvml, const struct xids *xids, struct
 {
 	if (!nvml->events)
 		return;
-	set(card, NT_GPU_CARD_XIDS, xids->count);
+	nt_gpu_card_set(card, NT_GPU_CARD_XIDS, xids->count);
 	if (xids->count)
-		set(card, NT_GPU_CARD_LAST_XID, xids->last);
+		nt_gpu_card_set(card, NT_GPU_CARD_LAST_XID, xids->last);
 	else
 		card->known &= ~(UINT32_C(1) << NT_GPU_CARD_LAST_XID);
 }
 
-static bool is_lost(const struct functions *fn, nt_nvml_device device)
+static bool is_lost(const struct nvml_functions *fn, nt_nvml_device device)
 {
 	unsigned int value = 0;
 	const int r = get_temperature(fn, device, &value);
@@ -398,7 +387,7 @@ static bool is_lost(const struct functions *fn, nt_nvml_device device)
 static void read_instance(struct nt_nvml *nvml, uint32_t at, const struct nt_mig_instance *instance,
 			  const struct nt_gpu_card *whole, struct nt_gpu_card *card)
 {
-	const struct functions *fn = &nvml->fn;
+	const struct nvml_functions *fn = &nvml->fn;
 	struct nt_nvml_memory memory = {0};
 
 	*card = *whole;
@@ -413,8 +402,8 @@ static void read_instance(struct nt_nvml *nvml, uint32_t at, const struct nt_mig
 	card->known &= ~(UINT32_C(1) << NT_GPU_CARD_MEMORY_USED |
 			 UINT32_C(1) << NT_GPU_CARD_MEMORY_TOTAL | UINT32_C(1) << NT_GPU_CARD_USED);
 	if (fn->memory && fn->memory(instance->device, &memory) == NT_NVML_SUCCESS) {
-		set(card, NT_GPU_CARD_MEMORY_USED, memory.used);
-		set(card, NT_GPU_CARD_MEMORY_TOTAL, memory.total);
+		nt_gpu_card_set(card, NT_GPU_CARD_MEMORY_USED, memory.used);
+		nt_gpu_card_set(card, NT_GPU_CARD_MEMORY_TOTAL, memory.total);
 	}
 	set_xids(nvml,
 		 instance->id < NT_MIG_INSTANCES ? &nvml->of_instance[at][instance->id]

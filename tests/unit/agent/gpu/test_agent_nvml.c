@@ -15,6 +15,7 @@
 
 #include "agent/gpu/gpu_metrics.h"
 #include "agent/gpu/mig.h"
+#include "agent/gpu/nvml.h"
 #include "common/base/buf.h"
 
 #define LIBRARY "build/sim/lib/libnvidia-ml.so.1"
@@ -33,7 +34,7 @@ static void tell(const char *text)
 static struct nt_nvml *open_library(void)
 {
 	struct nt_nvml *nvml = NULL;
-	char error[NT_NVML_ERROR];
+	char error[NT_LIBRARY_ERROR];
 
 	assert_int_equal(nt_nvml_open(LIBRARY, error, &nvml), 0);
 	assert_string_equal(error, "");
@@ -365,7 +366,7 @@ static void what_keeps_it_from_opening_is_stated(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(refusal) / sizeof(refusal[0]); i++) {
 		struct nt_nvml *nvml = NULL;
-		char error[NT_NVML_ERROR];
+		char error[NT_LIBRARY_ERROR];
 
 		tell(refusal[i].text);
 		assert_int_equal(nt_nvml_open(refusal[i].library, error, &nvml), refusal[i].result);
@@ -467,7 +468,7 @@ static void a_worker_reads_while_the_loop_goes_on(void **state)
 
 	(void)state;
 	tell("0 clock 1410\n");
-	assert_int_equal(nt_gpu_health_new(&workers, LIBRARY, &health), 0);
+	assert_int_equal(nt_gpu_health_new(&workers, NT_GPU_NVIDIA, LIBRARY, &health), 0);
 	assert_null(nt_gpu_health_cards(health));
 	tick_until(health, &now_ns, 1);
 	assert_value(&nt_gpu_health_cards(health)->card[0], NT_GPU_CARD_CLOCK, 1410);
@@ -487,7 +488,7 @@ static void one_that_does_not_answer_is_killed_and_tried_again_later(void **stat
 
 	(void)state;
 	tell("0 temperature 40\nhang 60 0\n");
-	assert_int_equal(nt_gpu_health_new(&workers, LIBRARY, &health), 0);
+	assert_int_equal(nt_gpu_health_new(&workers, NT_GPU_NVIDIA, LIBRARY, &health), 0);
 	nt_gpu_health_tick(health, now_ns);
 	nt_gpu_health_tick(health, now_ns + NT_GPU_HEALTH_STALL_NS - 1);
 	assert_int_equal(nt_gpu_health_stats(health)->stalls, 0);
@@ -514,7 +515,7 @@ static void one_that_crashes_takes_nothing_along(void **state)
 
 	(void)state;
 	tell("0 temperature 40\n");
-	assert_int_equal(nt_gpu_health_new(&workers, LIBRARY, &health), 0);
+	assert_int_equal(nt_gpu_health_new(&workers, NT_GPU_NVIDIA, LIBRARY, &health), 0);
 	tick_until(health, &now_ns, 1);
 	tell("0 temperature 40\ncrash 0 0\n");
 	for (int i = 0; i < 1000 && !nt_gpu_health_stats(health)->failures; i++) {
@@ -539,7 +540,9 @@ static void without_a_library_it_is_rarely_tried(void **state)
 	uint64_t now_ns = NT_SECOND;
 
 	(void)state;
-	assert_int_equal(nt_gpu_health_new(&workers, "/nonexistent/libnvidia-ml.so.1", &health), 0);
+	assert_int_equal(nt_gpu_health_new(&workers, NT_GPU_NVIDIA,
+					   "/nonexistent/libnvidia-ml.so.1", &health),
+			 0);
 	for (int i = 0; i < 1000 && !workers.killed; i++) {
 		nt_gpu_health_tick(health, now_ns++);
 		(void)nanosleep(&pause, NULL);
