@@ -60,7 +60,7 @@ $(SIM)/lib/libcuda.so.1: $(sim_driver) $(sim_device) tests/sim/lib/libcuda.map
 $(B)/test-bpf/test_gpu_heap: | $(SIM)/lib/libcudart.so.12 $(SIM)/lib/libcuda.so.1
 # A unit test opens this one.
 $(B)/test/agent/gpu/test_agent_nvml: | $(SIM)/lib/libnvidia-ml.so.1
-$(SIM)/lib/libnvidia-ml.so.1: $(call sim_objects,nvml)
+$(SIM)/lib/libnvidia-ml.so.1: $(call sim_objects,health/answers health/nvml)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnvidia-ml.so.1 -o $@ $^

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The stand-in for libnvidia-ml.so.1. The file in SIM_NVML has its answers. It is read at each call, so
- * that a test can change it: lines of three words.
+ * The stand-in for libnvidia-ml.so.1. The file in SIM_NVML has its answers (answers.h).
  *
  *   init RESULT 0          what nvmlInit_v2() returns
  *   hang SECONDS 0         every call of nvmlDeviceGetTemperature() takes so long
@@ -20,7 +19,7 @@
  *   NUMBER gpm-nan-METRIC 0  that metric is not a number
  *   NUMBER model NAME      its model, with "_" in place of blanks
  */
-#include "tests/sim/lib/nvml.h"
+#include "tests/sim/lib/health/nvml.h"
 
 #include <math.h>
 #include <signal.h>
@@ -31,6 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/sim/lib/health/answers.h"
+
 enum {
 	SUCCESS = 0,
 	NOT_SUPPORTED = 3,
@@ -38,8 +39,7 @@ enum {
 	INSUFFICIENT_SIZE = 7,
 	TIMEOUT = 10,
 	CARDS = 96,
-	WORD = 32,
-	LINE = 128,
+	WORD = ANSWERS_WORD,
 	EVENT_XID = 8,
 	INVALID_ARGUMENT = 2,
 	GPM_METRICS = 64,
@@ -50,34 +50,6 @@ static struct nvmlDevice_st cards[CARDS], instances[CARDS][INSTANCES];
 static unsigned int xids_reported;
 static bool is_late_reported;
 
-/* The next word of a line, which ends at a blank; NULL: there is none. */
-static char *cut(char **line)
-{
-	char *word = strsep(line, " \n");
-
-	return word && *word ? word : NULL;
-}
-
-static unsigned long long digits(const char **word)
-{
-	unsigned long long number = 0;
-
-	while (**word >= '0' && **word <= '9')
-		number = 10 * number + (unsigned long long)(*(*word)++ - '0');
-	return number;
-}
-
-/* Of "NUMBER/ID" the number, and in the upper half the id and one. */
-static unsigned long long number_of(const char *word)
-{
-	const unsigned long long number = digits(&word);
-
-	if (*word != '/')
-		return number;
-	word++;
-	return number | (digits(&word) + 1) << 32;
-}
-
 /* As it is named in the file. */
 static void label(const struct nvmlDevice_st *card, char name[WORD])
 {
@@ -87,29 +59,10 @@ static void label(const struct nvmlDevice_st *card, char name[WORD])
 		(void)snprintf(name, WORD, "%u/%d", card->number, card->instance);
 }
 
-/* Finds the line with these first words. skip: so many others before it. */
 static bool find(const char *first, const char *second, unsigned int skip,
 		 unsigned long long *ret_second, unsigned long long *ret_value)
 {
-	const char *path = getenv("SIM_NVML");
-	FILE *file = path ? fopen(path, "re") : NULL;
-	char text[LINE];
-	bool found = false;
-
-	while (file && !found && fgets(text, sizeof(text), file)) {
-		char *line = text, *words[] = {cut(&line), cut(&line), cut(&line)};
-
-		if (!words[2] || strcmp(words[0], first) != 0 ||
-		    (second && strcmp(words[1], second) != 0) || skip--)
-			continue;
-		found = true;
-		*ret_value = number_of(words[2]);
-		if (ret_second)
-			*ret_second = number_of(words[1]);
-	}
-	if (file)
-		(void)fclose(file);
-	return found;
+	return answers_find("SIM_NVML", first, second, skip, ret_second, ret_value);
 }
 
 static int get(const struct nvmlDevice_st *card, const char *name, unsigned long long *ret_value)
@@ -186,29 +139,15 @@ int nvmlDeviceGetUUID(struct nvmlDevice_st *device, char *uuid, unsigned int len
 
 int nvmlDeviceGetName(struct nvmlDevice_st *device, char *name, unsigned int len)
 {
-	const char *path = getenv("SIM_NVML");
-	FILE *file = path ? fopen(path, "re") : NULL;
-	char text[LINE], first[WORD];
-	int r = NOT_SUPPORTED;
+	char first[WORD], text[ANSWERS_LINE];
 
 	(void)snprintf(first, sizeof(first), "%u", device->number);
-	while (file && r != SUCCESS && fgets(text, sizeof(text), file)) {
-		char *line = text, *words[] = {cut(&line), cut(&line), cut(&line)};
-
-		if (!words[2] || strcmp(words[0], first) != 0 || strcmp(words[1], "model") != 0)
-			continue;
-		if (strlen(words[2]) >= len) {
-			r = INSUFFICIENT_SIZE;
-			break;
-		}
-		for (char *at = words[2]; *at; at++)
-			*at = (char)(*at == '_' ? ' ' : *at);
-		(void)snprintf(name, len, "%s", words[2]);
-		r = SUCCESS;
-	}
-	if (file)
-		(void)fclose(file);
-	return r;
+	if (!answers_text("SIM_NVML", first, "model", text))
+		return NOT_SUPPORTED;
+	if (strlen(text) >= len)
+		return INSUFFICIENT_SIZE;
+	(void)snprintf(name, len, "%s", text);
+	return SUCCESS;
 }
 
 int nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, int type, unsigned int *mhz)
@@ -300,31 +239,6 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvmlDevice_st *device, unsigned int l
 	return link < 2 && counter == 0 ? get(device, "link-errors", errors) : NOT_SUPPORTED;
 }
 
-/* Its parent may not have waited for it. */
-static bool is_gone(unsigned long long pid)
-{
-	char path[64], text[256] = "";
-	const char *name_end;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%llu/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return true;
-	(void)!fgets(text, sizeof(text), file);
-	(void)fclose(file);
-	name_end = strrchr(text, ')');
-	return !name_end || name_end[1] == '\0' || name_end[2] == 'Z';
-}
-
-/* Whether it is the process of a line "late-pid", and is gone. */
-static bool has_ended(unsigned long long pid)
-{
-	unsigned long long late = 0;
-
-	return find("late-pid", NULL, 0, NULL, &late) && late == pid && is_gone(late);
-}
-
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned int *count,
 					    struct nvml_process *process)
 {
@@ -335,7 +249,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsign
 	label(device, number);
 	*count = 0;
 	for (unsigned int at = 0; find(number, "pid", at, NULL, &pid); at++) {
-		if (has_ended(pid))
+		if (answers_ended("SIM_NVML", pid))
 			continue;
 		if (*count < cap)
 			process[*count] = (struct nvml_process){.pid = (unsigned int)pid};
@@ -477,7 +391,8 @@ int nvmlEventSetWait_v2(void *set, struct nvml_event *event, unsigned int ms)
 	(void)set, (void)ms;
 	if (find("xid", NULL, xids_reported, &number, &event->data))
 		xids_reported++;
-	else if (!is_late_reported && find("late-pid", NULL, 0, NULL, &late) && has_ended(late) &&
+	else if (!is_late_reported && find("late-pid", NULL, 0, NULL, &late) &&
+		 answers_ended("SIM_NVML", late) &&
 		 find("late-xid", NULL, 0, &number, &event->data))
 		is_late_reported = true;
 	else

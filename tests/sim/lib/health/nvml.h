@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions of libnvidia-ml.so.1 that the stand-in has, with NVIDIA's ABI. */
-#ifndef TESTS_SIM_LIB_NVML_H
-#define TESTS_SIM_LIB_NVML_H
+#ifndef TESTS_SIM_LIB_HEALTH_NVML_H
+#define TESTS_SIM_LIB_HEALTH_NVML_H
 
 struct nvmlDevice_st {
 	unsigned int number;
