@@ -254,7 +254,8 @@ static bool is_read(const char *option, enum nt_gpu_vendor vendor, const char **
 
 static int open_gpu_health(struct nt_agent *agent)
 {
-	const char *option[NT_GPU_VENDORS] = {[NT_GPU_NVIDIA] = agent->config->nvml};
+	const char *option[NT_GPU_VENDORS] = {
+		[NT_GPU_NVIDIA] = agent->config->nvml, [NT_GPU_AMD] = agent->config->amdsmi};
 	const char *library;
 
 	for (enum nt_gpu_vendor vendor = 0; vendor < NT_GPU_VENDORS; vendor++)

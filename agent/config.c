@@ -196,6 +196,13 @@ static const struct nt_opt options[] = {
 	 .arg = "FILE",
 	 .help = "library that reads the health of GPUs; auto for libnvidia-ml.so.1 where there is "
 		 "an NVIDIA driver, none for none"},
+	{.name = "amdsmi",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(amdsmi),
+	 .def = "auto",
+	 .arg = "FILE",
+	 .help = "the same of AMD's GPUs, where the health of NVIDIA's is not read; auto for "
+		 "libamd_smi.so where there is an AMD driver, none for none"},
 	{.name = "nccl-ras",
 	 .kind = NT_OPT_BOOL,
 	 .offset = OPT(nccl_ras),

@@ -37,7 +37,7 @@ struct nt_agent_config {
 	uint64_t disk_queue_bytes, disk_queue_age_ns;
 	struct nt_kube_options kube;
 	char *pod_resources;
-	char *nvml; /* "auto", "none" or a library */
+	char *nvml, *amdsmi; /* "auto", "none" or a library */
 	bool nccl_ras;
 	char *metrics_file;
 	char *listen; /* NULL: no HTTP server */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The library in which a driver states the health of its GPUs, loaded when it is
+ * The library in which a driver states the health of its GPUs: NVIDIA's or AMD's, loaded when it is
  * there. Its calls can block for as long as the driver does, so that only workers make them.
  */
 #ifndef NT_AGENT_GPU_GPU_LIBRARY_H
@@ -11,6 +11,7 @@
 
 enum nt_gpu_vendor {
 	NT_GPU_NVIDIA,
+	NT_GPU_AMD,
 	NT_GPU_VENDORS,
 };
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # wheels.sh [LIST]: fetches the real libraries of a list beside this file (wheels.txt) once, checks their hashes and
-# unpacks their shared objects, and nvml.h, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
+# unpacks their shared objects, and nvml.h or amdsmi_wrapper.py, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
 # Of CUPTI's libraries libcupti alone. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
 set -euo pipefail
 
@@ -34,7 +34,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
         to = None
         if ".so" in base and "/lib/" in name:
             to = base if base.startswith("libcupti.") or not of_cupti else None
-        elif base == "nvml.h":
+        elif base in ("nvml.h", "amdsmi_wrapper.py"):
             to = base
         elif has_headers and "/include/" in name and base.endswith(".h"):
             to = os.path.join("include", name.split("/include/", 1)[1])

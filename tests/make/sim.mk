@@ -28,7 +28,8 @@ sim_lib_ldflags := -shared -Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined,--b
 	-Wl,-rpath,'$$ORIGIN'
 
 sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libnccl.so.2 \
-	libcublas.so.12 libcublasLt.so.12 libcupti.so.12 libnvidia-ml.so.1)
+	libcublas.so.12 libcublasLt.so.12 libcupti.so.12 libnvidia-ml.so.1 \
+	libamd_smi.so.24 libamd_smi.so.25 libamd_smi.so.26)
 # Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions, `simN` one.
 sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 sim4 sim5 sim6 sim7)
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti selftest_profiler idle)
@@ -64,6 +65,17 @@ $(SIM)/lib/libnvidia-ml.so.1: $(call sim_objects,health/answers health/nvml)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,libnvidia-ml.so.1 -o $@ $^
+
+# The same of AMD, with the ABI of three releases.
+$(B)/test/agent/gpu/test_agent_amdsmi: | $(addprefix $(SIM)/lib/libamd_smi.so.,24 25 26)
+$(SIM)/obj/lib/health/amdsmi-%.o: tests/sim/lib/health/amdsmi.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(sim_lib_cflags) -DSIM_AMDSMI=$* -c $< -o $@
+$(SIM)/lib/libamd_smi.so.%: $(SIM)/obj/lib/health/amdsmi-%.o $(call sim_objects,health/answers)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_lib_ldflags) -Wl,-soname,$(@F) -o $@ $^
 
 # The real runtime names its version node after itself.
 $(SIM)/lib/libcudart.so.%: $(SIM)/obj/lib/runtime/runtime-%.o $(sim_runtime_calls) \

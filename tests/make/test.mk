@@ -67,7 +67,7 @@ sim_programs := $(patsubst %,$(B)/test/%,$(filter sim/%,$(unit_tests)))
 
 .PHONY: check-more
 check-more: all $(sim_programs) $(check_needs) ## what takes too long for `make check`: more seeds, the checks on trees with faults
-	$(Q)NT_SIM_SEEDS=3 NT_MORE=1 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_compared) $(check_slow) tests/gpu/test_nvml_header.sh tests/gpu/test_cupti_header.sh
+	$(Q)NT_SIM_SEEDS=3 NT_MORE=1 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_compared) $(check_slow) tests/gpu/test_nvml_header.sh tests/gpu/test_amdsmi_header.sh tests/gpu/test_cupti_header.sh
 
 # ---- check-thread: races --------------------------------------------------------------------------
 
