@@ -39,6 +39,8 @@ REFUSED = (
     ("agent.nvidia.runtimeClassName=nvidia,agent.nvidia.driverRoot=/",
      "agent.nvidia.runtimeClassName and agent.nvidia.driverRoot are mutually exclusive"),
     ("agent.nvidia.driverRoot=/,agent.options.nvml=none", "agent.options.nvml is set by agent.nvidia.driverRoot"),
+    ("agent.amd.rocmRoot=/opt/rocm,agent.options.amdsmi=none", "agent.options.amdsmi is set by agent.amd.rocmRoot"),
+    ("agent.amd.rocmRoot=rocm", "at '/agent/amd/rocmRoot': 'rocm' does not match"),
     ("agent.nvidia.driverRoot=driver", "at '/agent/nvidia/driverRoot': 'driver' does not match"),
     ("agent.nvidia.library=/usr/lib/x.so", "at '/agent/nvidia/library': '/usr/lib/x.so' does not match"),
     ("gpuTime.enabled=yes", "at '/gpuTime/enabled': got string, want boolean"),

@@ -64,6 +64,19 @@ def nvidia_s_library_comes_by_a_runtime_class_or_from_a_driver_s_root():
 
 
 @test
+def amd_s_library_comes_from_rocm_s_directory():
+    objects = render()
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    assert not [v for v in spec["volumes"] if v["name"] == "rocm"] and "amdsmi" not in settings(objects, "agent")
+    objects = render("default", "agent.amd.rocmRoot=/opt/rocm")
+    _, spec = pod_of(find(objects, "DaemonSet"))
+    same([v["hostPath"] for v in spec["volumes"] if v["name"] == "rocm"], [{"path": "/opt/rocm", "type": "Directory"}])
+    same([m for m in spec["containers"][0]["volumeMounts"] if m["name"] == "rocm"],
+         [{"name": "rocm", "mountPath": "/run/neutracer/rocm", "readOnly": True}])
+    same(settings(objects, "agent")["amdsmi"], "/run/neutracer/rocm/lib/libamd_smi.so")
+
+
+@test
 def nccl_s_ras_needs_an_option_and_a_capability():
     objects = render()
     _, spec = pod_of(find(objects, "DaemonSet"))
