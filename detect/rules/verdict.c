@@ -323,7 +323,10 @@ static enum nt_class name_host_cause(const struct nt_rank_evidence *evidence, do
 	return NT_CLASS_HOST;
 }
 
-/* No GPU in use: only CPU time is computation. */
+/*
+ * No call to a GPU is known: only CPU time is computation, or the time of a GPU whose driver names the
+ * process. Its runtime has no probes then, as AMD's, and the host's time contains the GPU's.
+ */
 static enum nt_class name_cpu_class(const struct nt_rank_evidence *evidence, double excess,
 				    enum nt_evidence_text *ret_cause)
 {
@@ -335,6 +338,8 @@ static enum nt_class name_cpu_class(const struct nt_rank_evidence *evidence, dou
 
 	if (*ret_cause != NT_EVIDENCE_TEXT_NONE || host == NT_CLASS_STORAGE)
 		return host;
+	if (nt_gpu_cause(evidence) != NT_EVIDENCE_TEXT_NONE)
+		return NT_CLASS_COMPUTE;
 	if (on_cpu + value[NT_STEP_METRIC_RUN_QUEUE] + value[NT_STEP_METRIC_IO] <= 0.0)
 		return NT_CLASS_UNKNOWN;
 	if (excess_of(evidence, NT_STEP_METRIC_ON_CPU) >= NT_EXPLAINS * excess ||
