@@ -9,13 +9,13 @@ static void a_gpu_without_probes_computes_if_its_clock_was_held_down(void **stat
 	rank->uses_gpu = false;
 	value[NT_STEP_METRIC_ON_CPU] = peers[NT_STEP_METRIC_ON_CPU] = 100;
 	IS(HOST, NONE);
-	value[NT_STEP_METRIC_GPU_THERMAL] = STEP / 2 - 1;
+	value[NT_STEP_METRIC_GPU_THERMAL] = 0.5 * STEP - 1;
 	peers[NT_STEP_METRIC_STEP] = STEP;
 	IS(HOST, NONE);
-	value[NT_STEP_METRIC_GPU_THERMAL] = STEP / 2;
+	value[NT_STEP_METRIC_GPU_THERMAL] = 0.5 * STEP;
 	IS(COMPUTE, GPU_THERMAL);
 	/* As that of its peers. */
-	peers[NT_STEP_METRIC_GPU_THERMAL] = STEP / 2;
+	peers[NT_STEP_METRIC_GPU_THERMAL] = 0.5 * STEP;
 	IS(HOST, NONE);
 	/* A cause of the host's goes first. */
 	peers[NT_STEP_METRIC_GPU_THERMAL] = 0;
