@@ -45,14 +45,9 @@ static bool is_step_slow(const struct nt_detect *detect)
 	       nt_cusum_cost(level) >= detect->rules.size_floor;
 }
 
-/*
- * The excess of the step, as part of it, minus the cost of other incidents. Sends also wait for a
- * slow rank, and in a ring all do. Their cost is a slow mean.
- */
-static double felt(const struct nt_detect *detect)
+/* What incidents of other families cost, as part of the step: slow means. */
+static double cost_of_others(const struct nt_detect *detect)
 {
-	const double part = (detect->step.step_ns - detect->step.past.value_centre) /
-			    fmax(1.0, detect->step.step_ns);
 	double others = 0.0;
 
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
@@ -61,6 +56,19 @@ static double felt(const struct nt_detect *detect)
 		if (incident->family != NT_FAMILY_NETWORK && !incident->note)
 			others += fmax(0.0, incident->cost);
 	}
+	return others;
+}
+
+/*
+ * The excess of the step, as part of it, minus the cost of other incidents. Sends also wait for a
+ * slow rank, and in a ring all do.
+ */
+static double felt(const struct nt_detect *detect)
+{
+	const double part = (detect->step.step_ns - detect->step.past.value_centre) /
+			    fmax(1.0, detect->step.step_ns);
+	const double others = cost_of_others(detect);
+
 	return others < NT_EXPLAINS * part ? part - others : 0.0;
 }
 
@@ -144,16 +152,52 @@ static bool name(struct nt_detect *detect, struct slow_network *slow_network,
 	return by_cells;
 }
 
+/* Whether devices time calls over the cell's path, and none of these takes longer than before. */
+static bool is_cleared(const struct nt_detect *detect, const struct nt_cell *cell)
+{
+	const struct nt_culprit_link path = {
+		.kind = NT_CULPRIT_PATH, .node = cell->from, .peer = cell->to};
+	bool is_timed = false;
+
+	for (uint32_t at = 0; at < detect->comm_count; at++) {
+		const struct nt_detect_comm *comm = detect->comm[at];
+		const struct nt_network *network = &comm->network;
+
+		if (network->method != NT_NETWORK_BY_GPU || !network->past.ready ||
+		    !nt_network_is_fresh(detect, comm) || network->bytes < NT_DETECT_LINK_BYTES ||
+		    !nt_detect_link_goes_over(detect, comm, &path))
+			continue;
+		if (network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level))
+			return false;
+		is_timed = true;
+	}
+	return is_timed;
+}
+
+/*
+ * Whether slow cells alone, with that cost together, explain why steps are longer. Sends may
+ * overlap with work. Those in the network alone do not wait: a checkpoint that delays the step is no
+ * part of them, so their excess must be half of the step's.
+ */
+static bool do_cells_explain(const struct nt_detect *detect, const struct nt_cell *cell,
+			     double cost)
+{
+	const double excess = nt_cusum_cost(&detect->step.level) - cost_of_others(detect);
+
+	if (!is_step_slow(detect) || cost < detect->rules.size_floor ||
+	    felt(detect) < detect->rules.size_floor)
+		return false;
+	return !cell->in_network || (cost >= NT_EXPLAINS * excess && !is_cleared(detect, cell));
+}
+
 static struct slow_network find_slow_network(const struct nt_detect *detect)
 {
 	double cost;
 	struct slow_network slow_network = {.comm = slowest_comm(detect),
 					    .cell = nt_matrix_slowest(detect, &cost)};
 
-	/* Sends may overlap with work: their excess must lengthen the step. */
 	if (slow_network.cell && !slow_network.comm &&
-	    (!is_step_slow(detect) || cost < detect->rules.size_floor ||
-	     felt(detect) < detect->rules.size_floor))
+	    !do_cells_explain(detect, slow_network.cell, cost))
 		slow_network.cell = NULL;
 	if (slow_network.comm)
 		slow_network.level = &slow_network.comm->network.level;
@@ -372,6 +416,21 @@ static void settle_name(struct nt_detect *detect, const struct slow_network *slo
 	open->changed = true;
 }
 
+/* Whether the time in the network is known of transfers over the link. */
+static bool is_watched(const struct nt_detect *detect, const struct nt_culprit_link *link)
+{
+	const struct nt_matrix *matrix = &detect->links.matrix;
+
+	for (uint32_t i = 0; i < matrix->cells; i++) {
+		const struct nt_cell *cell = &matrix->cell[i];
+
+		if (cell->in_network && nt_detect_link_holds(link, cell->from, cell->to) &&
+		    cell->past.ready && cell->frame + NT_INCIDENT_PATIENCE >= detect->frames)
+			return true;
+	}
+	return false;
+}
+
 static bool is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident)
 {
 	const struct nt_detect_comm *comm;
@@ -453,6 +512,9 @@ int nt_detect_link_check(struct nt_detect *detect, const struct nt_frame *frame)
 		if (!open || !is_of(detect, &slow_network, open))
 			return 0;
 		link = nt_detect_link_of(open->kind, open->comm);
+		/* A longer step is no evidence of a link whose own transfers are measured. */
+		if (slow_network.level == &detect->step.level && is_watched(detect, &link))
+			return 0;
 	}
 	links->now = link;
 	return raise(detect, &slow_network);

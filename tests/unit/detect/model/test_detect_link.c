@@ -230,6 +230,77 @@ static void one_side_is_enough_in_the_network_alone(void **state)
 	net_free(&net);
 }
 
+/* As behind checkpoints: all ranks pause, and the network is busy with what they wrote. */
+static void sends_that_explain_a_part_of_a_longer_step_name_no_link(void **state)
+{
+	struct net net;
+
+	(void)state;
+	for (int part = 0; part < 2; part++) {
+		net_init(&net, 4, 73);
+		net.one_sided = net.in_network = true;
+		net_pass(&net, 40);
+		slow_row(&net, 2, 1.3);
+		net.step_more_ns = (part ? 100.0 : 10.0) * SIM_MS;
+		net_pass(&net, 60);
+		if (part)
+			assert_accuses_nobody(net.detect);
+		else
+			assert_names_nic(&net, 2);
+		net_free(&net);
+	}
+}
+
+/* Sends that hide behind work make no call of their communicator longer. */
+static void calls_that_devices_time_and_are_not_longer_clear_their_links(void **state)
+{
+	struct net net;
+
+	(void)state;
+	for (int timed = 0; timed < 2; timed++) {
+		net_init(&net, 4, 73);
+		net.sim.comm[0].timed = timed;
+		net.sim.comm[0].by_gpu = net.sim.ranks;
+		net.one_sided = net.in_network = true;
+		net_pass(&net, 40);
+		slow_row(&net, 2, 2.0);
+		net.step_more_ns = 40.0 * SIM_MS;
+		net_pass(&net, 60);
+		if (timed)
+			assert_accuses_nobody(net.detect);
+		else
+			assert_names_nic(&net, 2);
+		net_free(&net);
+	}
+}
+
+/* What was slow for a moment, while the step is longer for another reason. */
+static void a_longer_step_keeps_no_link_whose_sends_are_measured(void **state)
+{
+	uint32_t moments = 0;
+
+	(void)state;
+	for (uint32_t frames = 3; frames < 12; frames++) {
+		struct net net;
+
+		net_init(&net, 4, 73);
+		net.one_sided = net.in_network = true;
+		net_pass(&net, 40);
+		slow_row(&net, 2, 5.0);
+		net.step_more_ns = 100.0 * SIM_MS;
+		net_pass(&net, frames);
+		if (!sim_firing(net.detect, 0)) {
+			slow_row(&net, 2, 1.0);
+			net.step_more_ns = 100.0 * SIM_MS;
+			net_pass(&net, 40);
+			assert_accuses_nobody(net.detect);
+			moments++;
+		}
+		net_free(&net);
+	}
+	assert_in_range(moments, 3, 8);
+}
+
 /* A job that sends by MPI too, and whose proxies are measured at times. */
 static void other_sends_are_not_compared_with_those_in_the_network_alone(void **state)
 {
@@ -403,6 +474,9 @@ int main(void)
 		cmocka_unit_test(one_node_has_no_network),
 		cmocka_unit_test(one_side_alone_proves_nothing),
 		cmocka_unit_test(one_side_is_enough_in_the_network_alone),
+		cmocka_unit_test(sends_that_explain_a_part_of_a_longer_step_name_no_link),
+		cmocka_unit_test(calls_that_devices_time_and_are_not_longer_clear_their_links),
+		cmocka_unit_test(a_longer_step_keeps_no_link_whose_sends_are_measured),
 		cmocka_unit_test(other_sends_are_not_compared_with_those_in_the_network_alone),
 		cmocka_unit_test(what_the_step_does_not_feel_is_left_alone),
 		cmocka_unit_test(eager_sends_tell_nothing_of_a_slow_network),
