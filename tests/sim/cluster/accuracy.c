@@ -4,10 +4,12 @@
  * plain counts, never adjusted. With --large the layouts are those of 512 to 16,384 ranks, each case
  * with one kind of hosts in turn: hours instead of minutes. With --wrong it prints the command that
  * plays each run that went wrong. With --list it prints every run and what was said, and no table.
- * With --one-in N it plays one run of N, of each case and each layout.
+ * With --one-in N it plays one run of N, of each case and each layout. With --fabric the network of
+ * jobs whose hosts run ahead has its healthy moods, and with --proxies NCCL's proxies report what they
+ * send, too.
  *
  *	accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME] [--mode NAME] [--large] [--wrong]
- *		 [--list] [--one-in N] [--measures]
+ *		 [--list] [--one-in N] [--measures] [--fabric] [--proxies]
  */
 #include <errno.h>
 #include <getopt.h>
@@ -70,6 +72,7 @@ struct options {
 	const char *kind, *layout, *mode;
 	bool large, wrong, list;
 	bool measures; /* devices, as the agent schedules it */
+	bool fabric, proxies; /* of jobs that can have them: struct cl_scenario */
 };
 
 struct sums {
@@ -291,7 +294,8 @@ static int run_kind(const struct options *opt, const struct cl_case *kind, enum 
 	int r = sums ? 0 : -ENOMEM;
 
 	/* Calls that block have the times of their peers; of others nothing is played. */
-	if (kind->peers && mode != CL_BLOCKING) {
+	if ((kind->peers && mode != CL_BLOCKING) ||
+	    (kind->needs_fabric && !opt->fabric && !opt->proxies)) {
 		free(sums);
 		return r;
 	}
@@ -305,7 +309,12 @@ static int run_kind(const struct options *opt, const struct cl_case *kind, enum 
 			if (!is_its_turn(opt, kind, i, mode, seed))
 				continue;
 			r = make_scenario(kind, &layouts[i], mode, seed, &s);
+			if (kind->needs_fabric && !cl_scenario_can_have_proxies(&s))
+				continue;
 			s.measures = opt->measures;
+			s.fabric =
+				cl_scenario_can_have_proxies(&s) && (opt->fabric || opt->proxies);
+			s.proxies = s.fabric && opt->proxies;
 			r = r ?: run_one(opt, &s, sums, all);
 		}
 	}
@@ -381,7 +390,7 @@ static int usage(FILE *out, int code)
 	(void)fprintf(out,
 		      "usage: accuracy [--seeds FIRST,LAST] [--case NAME] [--layout NAME]\n"
 		      "                [--mode NAME] [--large] [--wrong] [--list] [--one-in N]\n"
-		      "                [--measures]\n");
+		      "                [--measures] [--fabric] [--proxies]\n");
 	return code;
 }
 
@@ -396,6 +405,8 @@ int main(int argc, char **argv)
 		{"wrong", no_argument, NULL, 'w'},
 		{"list", no_argument, NULL, 'i'},
 		{"measures", no_argument, NULL, 'M'}, /* devices in windows, with --mode plugin */
+		{"fabric", no_argument, NULL, 'F'},
+		{"proxies", no_argument, NULL, 'P'},
 		{"one-in", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -429,6 +440,12 @@ int main(int argc, char **argv)
 			break;
 		case 'M':
 			opt.measures = true;
+			break;
+		case 'F':
+			opt.fabric = true;
+			break;
+		case 'P':
+			opt.proxies = true;
 			break;
 		case 'o':
 			if (nt_parse_u64(optarg, strlen(optarg), 1, 1000, &opt.one_in) < 0)

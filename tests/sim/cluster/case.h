@@ -15,6 +15,7 @@ struct cl_case {
 	struct cl_structure structure;
 	uint32_t evaluate_every;
 	bool needs_nodes, needs_stages;
+	bool needs_fabric; /* played with one only */
 	bool equal_buckets; /* many, and nothing else that is called */
 	/* Times by peer, in a pipeline or a ring of blocking hosts; counters of ports. */
 	bool peers, counters;

@@ -86,6 +86,8 @@ void cl_command_print(const struct cl_scenario *scenario)
 			     s->dp_after);
 	if (s->bare > 0)
 		print_number(" --bare ", s->bare);
+	if (s->fabric)
+		(void)printf(" --fabric%s", s->proxies ? " --proxies" : "");
 	if (s->start_s > 0)
 		print_number(" --start ", s->start_s);
 	print_structure(&s->structure);

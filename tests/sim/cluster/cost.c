@@ -10,7 +10,7 @@
 /* Does it only slow the job? What stands has no cost by the step. */
 static bool only_slows(enum cl_fault_kind kind)
 {
-	return kind <= CL_GC_ALL || kind == CL_NIC || kind == CL_PATH;
+	return kind <= CL_GC_ALL || kind == CL_NIC || kind == CL_PATH || kind == CL_SWITCH;
 }
 
 /* Of what the job does then not all is heard. */
@@ -26,6 +26,7 @@ static void drop_calls(struct cl_play *play, uint32_t ranks)
 
 		calls->first = calls->count = 0;
 		cl_play_busies(play, i)->count = 0;
+		cl_play_sent(play, i)->count = 0;
 	}
 }
 
@@ -33,6 +34,8 @@ static void drop_calls(struct cl_play *play, uint32_t ranks)
 static struct cl_scenario keep(const struct cl_scenario *s, uint32_t kept)
 {
 	struct cl_scenario only = *s;
+
+	only.proxies = false;
 
 	for (size_t i = 0; i < s->faults; i++) {
 		if (!(kept >> i & 1))

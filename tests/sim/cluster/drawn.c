@@ -3,7 +3,7 @@
  * Plays scenarios that are drawn, not written, and prints each that went wrong with the command that
  * plays it again; then how often the right one was named.
  *
- *	drawn [--seeds FIRST,LAST] [--calls N] [--mode NAME] [--list]
+ *	drawn [--seeds FIRST,LAST] [--calls N] [--mode NAME] [--list] [--fabric] [--proxies]
  */
 #include <errno.h>
 #include <getopt.h>
@@ -39,18 +39,26 @@ static void print_said(const struct nt_judgement *judgement, const struct cl_out
 		(void)printf("    said: nothing\n");
 }
 
-static int run_one(uint64_t seed, double calls, const char *mode, bool list, struct cl_score *sum,
-		   uint32_t bad[6])
+struct options {
+	double calls;
+	const char *mode;
+	bool list;
+	bool fabric, proxies; /* of jobs that can have them: struct cl_scenario */
+};
+
+static int run_one(uint64_t seed, const struct options *opt, struct cl_score *sum, uint32_t bad[6])
 {
-	const struct cl_scenario s = cl_draw(seed, calls);
+	struct cl_scenario s = cl_draw(seed, opt->calls);
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
-	struct cl_outcome outcome;
+	struct cl_outcome outcome = {0};
 	struct cl_score score;
 	char flaws[128] = "";
 	int r;
 
-	if (mode && strcmp(mode, cl_mode_name(s.mode)) != 0)
+	if (opt->mode && strcmp(opt->mode, cl_mode_name(s.mode)) != 0)
 		return 0;
+	s.fabric = cl_scenario_can_have_proxies(&s) && (opt->fabric || opt->proxies);
+	s.proxies = s.fabric && opt->proxies;
 	r = nt_judgement_new(&judgement);
 	r = r ?: cl_run(&s, NULL, judgement, &outcome);
 	if (r < 0)
@@ -75,7 +83,7 @@ static int run_one(uint64_t seed, double calls, const char *mode, bool list, str
 	bad[3] += score.needless > 0;
 	bad[4] += score.twice > 0;
 	bad[5] += score.open > 0;
-	if (!flaws[0] && !list)
+	if (!flaws[0] && !opt->list)
 		return 0;
 	(void)printf("%llu:%s [%s, wanted %u found %u, %.1f s, fault at %.1f of %.1f s; costs",
 		     (unsigned long long)seed, flaws, nt_tier_name(cl_sight_tier(&s)), score.wanted,
@@ -97,13 +105,15 @@ int main(int argc, char **argv)
 		{"calls", required_argument, NULL, 'c'},
 		{"mode", required_argument, NULL, 'm'},
 		{"list", no_argument, NULL, 'l'},
+		{"fabric", no_argument, NULL, 'F'},
+		{"proxies", no_argument, NULL, 'P'},
 		{0},
 	};
 	uint64_t first = 1, last = 100, calls = 1000000;
 	struct cl_score sum = {0};
 	uint32_t bad[6] = {0};
-	bool list = false;
-	const char *comma, *mode = NULL;
+	struct options opt = {0};
+	const char *comma;
 	int key, r = 0;
 
 	while ((key = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -120,10 +130,16 @@ int main(int argc, char **argv)
 			r = nt_parse_u64(optarg, strlen(optarg), 1000, UINT32_MAX, &calls);
 			break;
 		case 'm':
-			mode = optarg;
+			opt.mode = optarg;
 			break;
 		case 'l':
-			list = true;
+			opt.list = true;
+			break;
+		case 'F':
+			opt.fabric = true;
+			break;
+		case 'P':
+			opt.proxies = true;
 			break;
 		default:
 			r = -EINVAL;
@@ -131,12 +147,13 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		return 2;
+	opt.calls = (double)calls;
 	for (uint64_t seed = first; seed <= last && r == 0; seed++)
-		r = run_one(seed, (double)calls, mode, list, &sum, bad);
+		r = run_one(seed, &opt, &sum, bad);
 	(void)printf(
 		"%llu runs: wanted %u found %u class %u accused %u wrong %u needless %u twice %u "
 		"open %u;",
-		(unsigned long long)(last - first + 1), sum.wanted, sum.found, sum.classed,
+		(unsigned long long)last - first + 1, sum.wanted, sum.found, sum.classed,
 		sum.accused, sum.wrong, sum.needless, sum.twice, sum.open);
 	cl_rate_print(" precision ", sum.accused - sum.wrong, sum.accused);
 	cl_rate_print(" recall ", sum.found, sum.wanted);

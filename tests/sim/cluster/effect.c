@@ -89,6 +89,36 @@ double cl_effect_on_work(const struct cl_scenario *s, uint32_t rank, uint32_t st
 	return factor;
 }
 
+static bool is_of_network(enum cl_fault_kind kind)
+{
+	return kind == CL_NIC || kind == CL_PATH || kind == CL_SWITCH;
+}
+
+/* What moves over one of the group's links has this fault. */
+static bool falls_on_group(const struct cl_scenario *s, const struct cl_fault *f,
+			   const struct cl_group *group)
+{
+	const uint32_t first = f->target / CL_SWITCH_NODES * CL_SWITCH_NODES;
+
+	if (f->kind != CL_SWITCH)
+		return cl_group_is_on(s, group, f->target) &&
+		       (f->kind == CL_NIC || cl_group_is_on(s, group, f->peer));
+	for (uint32_t i = first; i < first + CL_SWITCH_NODES; i++)
+		if (cl_group_is_on(s, group, i))
+			return true;
+	return false;
+}
+
+static bool falls_on_link(const struct cl_fault *f, uint32_t from, uint32_t to)
+{
+	if (f->kind == CL_SWITCH)
+		return from / CL_SWITCH_NODES == f->target / CL_SWITCH_NODES ||
+		       to / CL_SWITCH_NODES == f->target / CL_SWITCH_NODES;
+	if (f->kind == CL_NIC)
+		return from == f->target || to == f->target;
+	return (from == f->target && to == f->peer) || (from == f->peer && to == f->target);
+}
+
 double cl_effect_on_transfer(const struct cl_scenario *s, const struct cl_group *group,
 			     uint32_t step)
 {
@@ -98,12 +128,24 @@ double cl_effect_on_transfer(const struct cl_scenario *s, const struct cl_group 
 		const struct cl_fault *f = &s->fault[i];
 		double strength = cl_fault_strength(f, step);
 
-		if ((f->kind != CL_NIC && f->kind != CL_PATH) || strength <= 0 ||
-		    !cl_group_spans(s, group) || !cl_group_is_on(s, group, f->target) ||
-		    (f->kind == CL_PATH && !cl_group_is_on(s, group, f->peer)))
+		if (!is_of_network(f->kind) || strength <= 0 || !cl_group_spans(s, group) ||
+		    !falls_on_group(s, f, group))
 			continue;
 		if (1 + (f->factor - 1) * strength > factor)
 			factor = 1 + (f->factor - 1) * strength;
+	}
+	return factor;
+}
+
+double cl_effect_on_link(const struct cl_scenario *s, uint32_t from, uint32_t to, uint32_t step)
+{
+	double factor = 1;
+
+	for (size_t i = 0; i < s->faults && from != to; i++) {
+		const struct cl_fault *f = &s->fault[i];
+
+		if (is_of_network(f->kind) && falls_on_link(f, from, to))
+			factor = fmax(factor, 1 + (f->factor - 1) * cl_fault_strength(f, step));
 	}
 	return factor;
 }

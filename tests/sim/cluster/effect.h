@@ -21,6 +21,9 @@ int64_t cl_effect_of_saving_ns(const struct cl_scenario *scenario, uint32_t rank
 /* And what the group transfers: a ring is as fast as its slowest edge. */
 double cl_effect_on_transfer(const struct cl_scenario *scenario, const struct cl_group *group,
 			     uint32_t step);
+/* The same of what goes from one node to another. */
+double cl_effect_on_link(const struct cl_scenario *scenario, uint32_t from, uint32_t to,
+			 uint32_t step);
 /* The fault of that kind that falls on the rank in this very step, or NULL. */
 const struct cl_fault *cl_effect_now(const struct cl_scenario *scenario, enum cl_fault_kind kind,
 				     uint32_t rank, uint32_t step);

@@ -80,6 +80,8 @@ static int usage(FILE *out, int code)
 		"  --rendezvous    a blocking send lasts until it is received\n"
 		"  --ring          gradients go around by blocking send-receives\n"
 		"  --counters      ports count what is sent again\n"
+		"  --fabric        with --mode plugin or async: links of rings, and their moods\n"
+		"  --proxies       with --fabric: NCCL's proxies report what they send\n"
 		"  --mode MODE     blocking, local-sync, async or plugin\n"
 		"  --fault FAULT   repeated: 'NAME TARGET[,PEER] FACTOR from STEP [until STEP]\n"
 		"                  [ramp STEPS] [on N of M]'\n"
@@ -121,7 +123,7 @@ static int take_fault(struct cl_scenario *scenario, const char *text)
 static int parse(int argc, char **argv, struct options *opt)
 {
 	enum {
-		FLAGS = 12,
+		FLAGS = 14,
 	};
 	struct option known[NUMBERS + FLAGS + 1] = {
 		{"sharded", no_argument, NULL, 's'},    {"free-end", no_argument, NULL, 'e'},
@@ -130,6 +132,7 @@ static int parse(int argc, char **argv, struct options *opt)
 		{"out", required_argument, NULL, 'o'},  {"help", no_argument, NULL, 'h'},
 		{"rendezvous", no_argument, NULL, 'v'}, {"ring", no_argument, NULL, 'i'},
 		{"counters", no_argument, NULL, 'c'},   {"prefetch", no_argument, NULL, 'p'},
+		{"fabric", no_argument, NULL, 'F'},     {"proxies", no_argument, NULL, 'P'},
 	};
 	int key, r = 0;
 
@@ -155,6 +158,12 @@ static int parse(int argc, char **argv, struct options *opt)
 			break;
 		case 'c':
 			opt->scenario.counters = true;
+			break;
+		case 'F':
+			opt->scenario.fabric = true;
+			break;
+		case 'P':
+			opt->scenario.proxies = true;
 			break;
 		case 'm':
 			r = cl_mode_parse(optarg, &opt->scenario.mode);

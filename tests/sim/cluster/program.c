@@ -13,8 +13,6 @@
 #define UPDATE_SHARE   0.02
 
 enum {
-	LAYER_ELEMENTS = 1 << 20,
-	GRADIENT_ELEMENTS = 1 << 24,
 	LOSS_ELEMENTS = 4,
 	LOSS_NS = 60000,
 };
@@ -72,7 +70,7 @@ static void pass(struct builder *b, enum cl_act_kind kind, bool forward)
 			       .group = CL_PIPELINE,
 			       .op = kind == CL_SEND ? NT_OP_SEND : NT_OP_RECV,
 			       .forward = forward,
-			       .count = LAYER_ELEMENTS,
+			       .count = CL_LAYER_ELEMENTS,
 			       .ns = share(b, 0.01, b->s->microbatches)});
 }
 
@@ -103,14 +101,14 @@ static void gather(struct builder *b, uint32_t index, int64_t ns)
 	const struct cl_scenario *s = b->s;
 
 	if (!prefetches(s)) {
-		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, false);
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, CL_LAYER_ELEMENTS, ns, false);
 		return;
 	}
 	if (index == 0)
-		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, true);
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, CL_LAYER_ELEMENTS, ns, true);
 	add(b, (struct cl_act){.kind = CL_JOIN, .gathered = true});
 	if (index + 1 < s->layers)
-		collective(b, CL_DATA, NT_OP_ALL_GATHER, LAYER_ELEMENTS, ns, true);
+		collective(b, CL_DATA, NT_OP_ALL_GATHER, CL_LAYER_ELEMENTS, ns, true);
 }
 
 static void layer(struct builder *b, uint32_t index, bool backward)
@@ -125,11 +123,11 @@ static void layer(struct builder *b, uint32_t index, bool backward)
 	add(b,
 	    (struct cl_act){.kind = CL_COMPUTE, .ns = share(b, part, s->layers * s->microbatches)});
 	if (s->tp > 1)
-		collective(b, CL_TENSOR, NT_OP_ALL_REDUCE, LAYER_ELEMENTS, ns, false);
+		collective(b, CL_TENSOR, NT_OP_ALL_REDUCE, CL_LAYER_ELEMENTS, ns, false);
 	if (s->ep > 1)
-		collective(b, CL_EXPERT, NT_OP_ALL_TO_ALL, LAYER_ELEMENTS / 2, ns, false);
+		collective(b, CL_EXPERT, NT_OP_ALL_TO_ALL, CL_LAYER_ELEMENTS / 2, ns, false);
 	if (backward && s->sharded && s->dp > 1)
-		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, LAYER_ELEMENTS, ns, prefetches(s));
+		collective(b, CL_DATA, NT_OP_REDUCE_SCATTER, CL_LAYER_ELEMENTS, ns, prefetches(s));
 }
 
 /*
@@ -142,8 +140,8 @@ static void reduce(struct builder *b, uint32_t buckets)
 
 	for (uint32_t i = 0; i < buckets && s->dp > 1 && !s->sharded; i++)
 		collective(b, CL_DATA, cl_traffic_is_ring(s) ? NT_OP_SEND_RECV : NT_OP_ALL_REDUCE,
-			   GRADIENT_ELEMENTS / s->buckets, share(b, TRANSFER_SHARE / 2, s->buckets),
-			   true);
+			   CL_GRADIENT_ELEMENTS / s->buckets,
+			   share(b, TRANSFER_SHARE / 2, s->buckets), true);
 }
 
 /* How many buckets are full after so many layers backward. */

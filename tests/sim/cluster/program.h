@@ -11,6 +11,12 @@
 #include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/scenario.h"
 
+enum {
+	CL_LAYER_ELEMENTS = 1 << 20, /* of a call of a layer; of experts' calls half */
+	CL_GRADIENT_ELEMENTS = 1 << 24, /* of all buckets */
+	CL_ELEMENT_BYTES = 4,
+};
+
 enum cl_act_kind {
 	CL_HOST, /* the launching thread works */
 	CL_COMPUTE, /* kernels, or without a GPU the thread */

@@ -31,6 +31,7 @@ static const char *const fault_names[CL_FAULT_END] = {
 	[CL_AGENT_DIES] = "agent-dies",
 	[CL_AGENT_RESTARTS] = "agent-restarts",
 	[CL_COUNTERS] = "counters",
+	[CL_SWITCH] = "switch",
 };
 
 static const char *const mode_names[CL_MODE_END] = {
@@ -144,6 +145,11 @@ static uint64_t node_chance(const struct cl_scenario *scenario, uint32_t node, u
 	return nt_hash_mix(nt_hash_u64(nt_hash_mix(scenario->seed + what), node));
 }
 
+bool cl_scenario_can_have_proxies(const struct cl_scenario *scenario)
+{
+	return scenario->mode == CL_PLUGIN || scenario->mode == CL_ASYNC;
+}
+
 bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node)
 {
 	return (double)(node_chance(scenario, node, 0xba) >> 11) * 0x1p-53 < scenario->bare;
@@ -222,6 +228,10 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		       "than an hour";
 	if (s->structure.phase && !(s->structure.phase_factor > 0.1))
 		return "a phase has a factor";
+	if (s->proxies && !s->fabric)
+		return "what proxies send goes over a fabric";
+	if (s->fabric && !cl_scenario_can_have_proxies(s))
+		return "only jobs of NCCL whose hosts run ahead have a fabric";
 	if (!(s->step_s > 0) || !(s->jitter >= 0 && s->jitter < 0.5))
 		return "a step takes some time, and jitter is less than a half";
 	for (size_t i = 0; i < s->faults; i++) {
@@ -229,7 +239,7 @@ const char *cl_scenario_check(const struct cl_scenario *s)
 		bool of_node = f->kind == CL_COMPUTE_NODE || f->kind == CL_CONTENTION ||
 			       f->kind == CL_NIC || f->kind == CL_PATH ||
 			       f->kind == CL_AGENT_DIES || f->kind == CL_AGENT_RESTARTS ||
-			       f->kind == CL_COUNTERS;
+			       f->kind == CL_COUNTERS || f->kind == CL_SWITCH;
 		uint32_t targets = of_node                    ? cl_scenario_nodes(s)
 				   : f->kind == CL_LATE_STAGE ? s->pp
 							      : (uint32_t)ranks;

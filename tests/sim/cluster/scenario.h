@@ -13,6 +13,7 @@
 enum {
 	CL_MAX_RANKS = 131072,
 	CL_MAX_FAULTS = 8,
+	CL_SWITCH_NODES = 4, /* of a switch */
 };
 
 /* How a rank's work can be seen from outside. */
@@ -51,6 +52,7 @@ enum cl_fault_kind {
 	CL_AGENT_DIES, /* target node: nothing more is heard of its agent from step `from` on */
 	CL_AGENT_RESTARTS, /* target node: its agent ends and another begins at step `from` */
 	CL_COUNTERS, /* target node: its ports count `factor` errors a second, which slow nobody */
+	CL_SWITCH, /* target node: what leaves or enters it, or one of the same switch, is slow */
 	CL_FAULT_END,
 };
 
@@ -108,6 +110,11 @@ struct cl_scenario {
 	 * job is new for 25 s in place of 90 s, as runs are short. Else devices are measured always.
 	 */
 	bool measures;
+	/*
+	 * With CL_PLUGIN or CL_ASYNC. Calls use the links of their rings, and the network is not always
+	 * alike (fabric.h). With `proxies` NCCL's proxies report how long it takes for what they send.
+	 */
+	bool fabric, proxies;
 	double bare; /* share of nodes that no plugin tells of, with CL_PLUGIN */
 	/* Agents come to a running job, each within so many steps; 0: they are there before it. */
 	uint32_t late_agents;
@@ -139,6 +146,8 @@ uint32_t cl_scenario_node_of(const struct cl_scenario *scenario, uint32_t rank);
 /* How many ranks a node has, and which they are. */
 uint32_t cl_scenario_ranks_on(const struct cl_scenario *scenario, uint32_t node);
 uint32_t cl_scenario_rank_on(const struct cl_scenario *scenario, uint32_t node, uint32_t place);
+/* NCCL's proxies may report what they send: beside times of kernels, or as NCCL 2.31 without. */
+bool cl_scenario_can_have_proxies(const struct cl_scenario *scenario);
 /* No plugin tells of this node's devices: of its ranks no more shows than what their hosts do. */
 bool cl_scenario_is_bare(const struct cl_scenario *scenario, uint32_t node);
 /* The step at which the node's agent comes; 0: it is there before the job. */

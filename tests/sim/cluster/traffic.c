@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/sim/cluster/traffic.h"
 
+#include "tests/sim/cluster/fabric.h"
 #include "tests/sim/cluster/parallelism.h"
+#include "tests/sim/cluster/program.h"
+#include "tests/sim/cluster/ring.h"
+
+enum {
+	LEAST_CHUNK = 64 << 10, /* of sends that agents take */
+};
 
 bool cl_traffic_is_ring(const struct cl_scenario *s)
 {
@@ -30,8 +37,87 @@ static bool sends(const struct cl_scenario *s, uint32_t rank, uint32_t to)
 	return false;
 }
 
+/* The load of what the rank's group moves most in. False: the group has no such call. */
+static bool load_of(const struct cl_scenario *s, enum cl_group_kind kind,
+		    const struct cl_ring *ring, uint32_t size, struct cl_load *ret_load)
+{
+	const double layer = (double)CL_LAYER_ELEMENTS * CL_ELEMENT_BYTES;
+	const uint32_t elements = CL_GRADIENT_ELEMENTS / s->buckets;
+	const double bucket = (double)elements * CL_ELEMENT_BYTES;
+
+	if (size < 2)
+		return false;
+	if (kind == CL_PIPELINE)
+		*ret_load = cl_load_of_pair(layer);
+	else if (kind == CL_EXPERT)
+		*ret_load = cl_load_of_pair(layer / 2 / size);
+	else if (kind == CL_DATA && !s->sharded)
+		*ret_load = cl_load_of_ring(ring, bucket, size, true);
+	else
+		*ret_load = cl_load_of_ring(ring, layer, size, kind == CL_TENSOR);
+	return true;
+}
+
+/* The next or the last of its pipeline, or one of its experts. */
+static bool is_pair_on(const struct cl_scenario *s, enum cl_group_kind kind,
+		       const struct cl_group *group, uint32_t rank, uint32_t node)
+{
+	const uint32_t place = cl_group_place(group, rank);
+
+	if (kind == CL_EXPERT)
+		return cl_group_is_on(s, group, node);
+	return (place + 1 < group->size &&
+		cl_scenario_node_of(s, cl_group_member(group, place + 1)) == node) ||
+	       (place && cl_scenario_node_of(s, cl_group_member(group, place - 1)) == node);
+}
+
+static bool is_port_to(const struct cl_scenario *s, enum cl_group_kind kind,
+		       const struct cl_group *group, uint32_t rank, uint32_t node)
+{
+	const uint32_t own = cl_scenario_node_of(s, rank);
+	struct cl_load load;
+	struct cl_ring ring;
+	bool is_port = false;
+
+	if (!cl_ring_make(s, group, &ring))
+		return false;
+	if (load_of(s, kind, &ring, group->size, &load) && load.chunk >= LEAST_CHUNK) {
+		if (kind == CL_PIPELINE || kind == CL_EXPERT)
+			is_port = is_pair_on(s, kind, group, rank, node);
+		for (uint32_t i = 0; i < ring.stops && load.rings; i++) {
+			if (ring.stop[i].node != own || cl_ring_next(&ring, i)->node != node)
+				continue;
+			for (uint32_t c = 0; c < load.rings; c++)
+				is_port |= cl_ring_port(&ring, &ring.stop[i], c) == rank;
+		}
+	}
+	cl_ring_release(&ring);
+	return is_port;
+}
+
+/* The rank's proxies send there, and report it. */
+static bool proxies_send(const struct cl_scenario *s, uint32_t rank, uint32_t to)
+{
+	static const enum cl_group_kind kinds[] = {CL_TENSOR, CL_DATA, CL_PIPELINE, CL_EXPERT};
+
+	if (cl_scenario_is_bare(s, cl_scenario_node_of(s, rank)) || !cl_fabric_reports(s, rank))
+		return false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct cl_group group = cl_group_of(s, kinds[i], rank);
+
+		if ((kinds[i] != CL_EXPERT || s->ep > 1) &&
+		    is_port_to(s, kinds[i], &group, rank, to))
+			return true;
+	}
+	return false;
+}
+
 bool cl_traffic_is_timed(const struct cl_scenario *s, uint32_t from, uint32_t to)
 {
+	for (uint32_t i = 0; s->proxies && i < cl_scenario_ranks_on(s, from) && from != to; i++) {
+		if (proxies_send(s, cl_scenario_rank_on(s, from, i), to))
+			return true;
+	}
 	if (s->mode != CL_BLOCKING || from == to)
 		return false;
 	for (uint32_t i = 0; i < cl_scenario_ranks_on(s, from); i++) {

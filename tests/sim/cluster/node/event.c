@@ -64,6 +64,15 @@ static uint16_t row_of_kind(enum cl_call_kind kind)
 	return row[kind] - 1;
 }
 
+uint16_t cl_event_row_of_sends(void)
+{
+	static uint16_t row;
+
+	if (!row)
+		row = 1 + row_of("nccl_sends", (enum nt_library)NT_LIBRARY_NCCL_SENDS);
+	return row - 1;
+}
+
 /* Halves of a word are numbered from 16 on. */
 static void set_word(struct nt_event_call *event, int8_t word, uint64_t value)
 {

@@ -362,6 +362,8 @@ int cl_node_tick(struct cl_node *node, int64_t now_ns)
 		give_until(node, &node->process[i], now_ns);
 	for (uint32_t i = 0; i < node->processes; i++)
 		flush(node, &node->process[i], now_ns);
+	for (uint32_t i = 0; i < node->processes; i++)
+		cl_node_take_sent(node, &node->process[i], now_ns);
 	if (!node->tracker)
 		return 0;
 	if (node->s->measures)

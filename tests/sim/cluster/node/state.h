@@ -19,6 +19,20 @@ enum {
 	MPI_FLOAT_BYTES = 4,
 	KERNELS = 0x51, /* streams */
 	GRADIENTS = 0x52,
+	CL_NODE_PEERS = 64, /* of a process whose sends are measured */
+};
+
+/* A communicator of a process: which group of its rank it is, in which generation. */
+struct cl_place {
+	enum cl_group_kind kind;
+	uint8_t generation;
+};
+
+/* What was sent to a rank since the last report. */
+struct cl_peer {
+	struct cl_place place;
+	uint32_t number, bytes;
+	uint64_t shortest_ns, busy_ns, sends;
 };
 
 struct cl_process {
@@ -28,6 +42,9 @@ struct cl_process {
 	uint64_t intervals[2]; /* of kernels and of calls, that its plugin told or lost */
 	uint8_t generation; /* of its communicators */
 	bool begun;
+	bool has_refused; /* the network, one of its sends */
+	struct cl_peer peer[CL_NODE_PEERS];
+	uint32_t peers;
 };
 
 struct cl_node {
@@ -60,12 +77,6 @@ static inline enum nt_library cl_node_library(const struct cl_node *node)
 	return cl_node_is_mpi(node) ? NT_LIBRARY_MPI : NT_LIBRARY_NCCL;
 }
 
-/* A communicator of a process: which group of its rank it is, in which generation. */
-struct cl_place {
-	enum cl_group_kind kind;
-	uint8_t generation;
-};
-
 static inline uint64_t cl_handle(const struct cl_place *place)
 {
 	return HANDLES + ((uint64_t)place->generation * CL_GROUP_END + place->kind) * HANDLE;
@@ -95,6 +106,12 @@ void cl_make_id(const struct cl_node *node, const struct cl_place *place,
 /* A call as a probe records it. */
 struct nt_event_call cl_event(const struct cl_node *node, const struct cl_process *process,
 			      const struct cl_call *call);
+
+/* The row of probes by which proxies report. */
+uint16_t cl_event_row_of_sends(void);
+
+/* What the process's proxies sent until then. */
+void cl_node_take_sent(struct cl_node *node, struct cl_process *process, int64_t now_ns);
 
 /* The process makes its communicators. */
 void cl_event_comms(struct cl_node *node, struct cl_process *process, int64_t at_ns);

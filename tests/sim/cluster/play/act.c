@@ -4,6 +4,7 @@
 
 #include "tests/sim/cluster/chance.h"
 #include "tests/sim/cluster/effect.h"
+#include "tests/sim/cluster/play/network.h"
 
 #define US 1000LL
 
@@ -91,16 +92,15 @@ static int64_t arrival(const struct cl_play *play, const struct cl_rank *rank,
 }
 
 /* When what the one sends to the next is there. */
-static int64_t passed_ns(const struct cl_play *play, const struct cl_group *group, uint32_t place,
+static int64_t passed_ns(struct cl_play *play, const struct cl_group *group, uint32_t place,
 			 const struct cl_act *act)
 {
 	const uint32_t from = cl_group_member(group, place % group->size);
 	const uint32_t to = cl_group_member(group, (place + 1) % group->size);
 	const int64_t sent_ns = play->rank[from].arrive_ns, wanted_ns = play->rank[to].arrive_ns;
-	const struct cl_group pair = {from < to ? from : to, from < to ? to - from : from - to, 2};
 
 	return (sent_ns > wanted_ns ? sent_ns : wanted_ns) +
-	       (int64_t)((double)act->ns * cl_effect_on_transfer(play->s, &pair, play->step));
+	       (int64_t)((double)act->ns * cl_network_pair_factor(play, from, to));
 }
 
 /* Each sends to the next and receives from the one before. All have come. */
@@ -132,14 +132,14 @@ static void arrive(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 	if (++state->arrived < group.size)
 		return;
 	int64_t done_ns =
-		state->last_ns +
-		(int64_t)((double)act->ns * cl_effect_on_transfer(play->s, &group, play->step));
+		state->last_ns + (int64_t)((double)act->ns * cl_network_factor(play, act, &group));
 
 	*state = (struct cl_group_state){0};
 	if (act->op == NT_OP_SEND_RECV) {
 		exchange(play, &group, act);
 		return;
 	}
+	cl_network_collective(play, act, &group, done_ns);
 	for (uint32_t i = 0; i < group.size; i++) {
 		uint32_t member = cl_group_member(&group, i);
 		struct cl_rank *other = &play->rank[member];
@@ -153,13 +153,6 @@ static void arrive(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 static bool is_rendezvous(const struct cl_play *play)
 {
 	return play->s->rendezvous && play->s->mode == CL_BLOCKING;
-}
-
-static double pair_factor(const struct cl_play *play, uint32_t a, uint32_t b)
-{
-	const struct cl_group pair = {a < b ? a : b, a < b ? b - a : a - b, 2};
-
-	return cl_effect_on_transfer(play->s, &pair, play->step);
 }
 
 /* Who waits for the message goes on. */
@@ -188,7 +181,8 @@ static bool send(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 		return false;
 	}
 	inbox->at_ns[inbox->sent++] =
-		ns + (int64_t)((double)act->ns * pair_factor(play, number, to));
+		ns + (int64_t)((double)act->ns * cl_network_pair_factor(play, number, to));
+	cl_network_send(play, act, number, to, inbox->at_ns[inbox->sent - 1]);
 	if (play->s->mode == CL_BLOCKING) {
 		cl_record(play, rank, CL_CALL_COLLECTIVE, act, ns, ns + SEND_NS);
 		rank->host_ns = ns + SEND_NS;
@@ -223,7 +217,7 @@ static bool receive(struct cl_play *play, struct cl_rank *rank, uint32_t number,
 		const uint32_t from = act->forward ? number - stage_ranks : number + stage_ranks;
 		struct cl_rank *sender = &play->rank[from];
 
-		ns += (int64_t)((double)act->ns * pair_factor(play, number, from));
+		ns += (int64_t)((double)act->ns * cl_network_pair_factor(play, from, number));
 		leave(play, sender, &cl_play_program(play, from)->act[sender->at], ns);
 		sender->at++;
 		set_going(play, from);

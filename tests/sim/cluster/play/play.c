@@ -12,6 +12,7 @@
 
 #include "tests/sim/cluster/chance.h"
 #include "tests/sim/cluster/effect.h"
+#include "tests/sim/cluster/play/network.h"
 #include "tests/sim/cluster/play/state.h"
 
 #define REGROUP_NS 3000000000LL /* until communicators are made anew */
@@ -188,6 +189,7 @@ int cl_play_step(struct cl_play *play)
 	if (play->s->resize && play->step == play->s->resize)
 		resize(play);
 	count(play);
+	cl_network_step(play);
 	for (uint32_t i = 0; i < play->ranks; i++)
 		if (!play->rank[i].away)
 			begin(play, i);
@@ -243,6 +245,11 @@ struct cl_busies *cl_play_busies(struct cl_play *play, uint32_t rank)
 	return &play->rank[rank].busies;
 }
 
+struct cl_sents *cl_play_sent(struct cl_play *play, uint32_t rank)
+{
+	return &play->rank[rank].sent;
+}
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static int make_inboxes(struct cl_play *play)
@@ -278,7 +285,7 @@ static int make(struct cl_play *play)
 	}
 	/* Of all nodes that it ever has, and those are no more. */
 	play->counted = calloc(play->ranks, sizeof(*play->counted));
-	if (!play->counted)
+	if (!play->counted || !cl_network_new(play))
 		return -ENOMEM;
 	play->rank = calloc(play->ranks, sizeof(*play->rank));
 	play->runnable = calloc(play->ranks, sizeof(*play->runnable));
@@ -329,12 +336,14 @@ void cl_play_free(struct cl_play *play)
 		if (play->rank) {
 			free(play->rank[i].calls.call);
 			free(play->rank[i].busies.busy);
+			free(play->rank[i].sent.sent);
 		}
 		for (int d = 0; d < 2; d++) {
 			if (play->inbox[d])
 				free(play->inbox[d][i].at_ns);
 		}
 	}
+	cl_network_free(play);
 	for (int i = 0; i < CL_GROUP_END; i++)
 		free(play->group[i]);
 	free(play->inbox[0]);

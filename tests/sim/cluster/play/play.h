@@ -14,6 +14,7 @@
 #include "tests/sim/cluster/device.h"
 #include "tests/sim/cluster/parallelism.h"
 #include "tests/sim/cluster/scenario.h"
+#include "tests/sim/cluster/sent.h"
 
 #define CL_NEVER INT64_MAX /* the return of a call that has none */
 
@@ -74,6 +75,8 @@ bool cl_play_stands(const struct cl_play *play, int64_t *ret_since_ns);
 struct cl_calls *cl_play_calls(struct cl_play *play, uint32_t rank);
 /* Only with CL_PLUGIN; otherwise none. */
 struct cl_busies *cl_play_busies(struct cl_play *play, uint32_t rank);
+/* Only where proxies report; otherwise none. */
+struct cl_sents *cl_play_sent(struct cl_play *play, uint32_t rank);
 
 /* What the node's ports have counted so far, of what was sent again. */
 uint64_t cl_play_counted(const struct cl_play *play, uint32_t node);

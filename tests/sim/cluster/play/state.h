@@ -3,8 +3,10 @@
 #ifndef NT_SIM_CLUSTER_PLAY_STATE_H
 #define NT_SIM_CLUSTER_PLAY_STATE_H
 
+#include "tests/sim/cluster/fabric.h"
 #include "tests/sim/cluster/play/play.h"
 #include "tests/sim/cluster/program.h"
+#include "tests/sim/cluster/ring.h"
 
 enum {
 	ENQUEUE_NS = 8000, /* the host's part of an asynchronous call */
@@ -24,6 +26,7 @@ struct cl_rank {
 	double nature; /* how long its kernels take, against the average */
 	struct cl_calls calls;
 	struct cl_busies busies;
+	struct cl_sents sent;
 	uint32_t nth[CL_GROUP_END][NT_OP_END]; /* calls so far */
 	struct cl_host host; /* not yet told */
 	uint32_t launches, sequences;
@@ -47,6 +50,9 @@ struct cl_play {
 	struct cl_inbox *inbox[2]; /* owned, by rank; backward and forward */
 	uint32_t *runnable, runnables; /* owned */
 	double *counted; /* by the ports of each node, owned */
+	struct cl_ring *ring[CL_GROUP_END]; /* owned, by first rank; with a fabric */
+	struct cl_strain *strain; /* of each node in this step, owned */
+	uint64_t sending; /* random, of what proxies sent alone */
 	uint32_t ranks, step;
 	uint64_t random;
 	bool hung; /* the step did not come to its end, and no other will */

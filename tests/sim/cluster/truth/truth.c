@@ -458,7 +458,7 @@ static bool is_false_alarm(const struct cl_scenario *s, const struct nt_wire_inc
 		const enum cl_fault_kind kind = s->fault[i].kind;
 
 		if (strcmp(incident->class, "network") == 0
-			    ? kind == CL_NIC || kind == CL_PATH
+			    ? kind == CL_NIC || kind == CL_PATH || kind == CL_SWITCH
 			    : kind >= CL_EXIT || kind == CL_CHECKPOINT_RANK ||
 				      kind == CL_CHECKPOINT_ALL)
 			return false;

@@ -64,6 +64,16 @@ static bool is_told_as_batch(const struct cl_scenario *s, const struct cl_fault 
 	       (until - f->from - f->ramp) * s->step_s >= 100;
 }
 
+/* A switch is no culprit, so one of its communicators is named. */
+static struct cl_wanted wanted_of_network(const struct cl_scenario *s, const struct cl_fault *f)
+{
+	if (f->kind != CL_SWITCH && is_told_apart(s, f))
+		return (struct cl_wanted){f->kind == CL_NIC ? THE_NIC : THE_PATH, "network", NULL};
+	if (!is_used(s, f) || !cl_sight_is_even(s))
+		return (struct cl_wanted){NOTHING_NEEDED, NULL, NULL};
+	return (struct cl_wanted){cl_sight_has_all_work(s) ? THE_LINK : NOBODY, "network", NULL};
+}
+
 static struct cl_wanted wanted_if_observed(const struct cl_scenario *s, const struct cl_fault *f)
 {
 	const bool works = cl_sight_has_all_work(s);
@@ -121,12 +131,8 @@ static struct cl_wanted wanted_if_observed(const struct cl_scenario *s, const st
 		return (struct cl_wanted){THE_RANK, "host", NULL};
 	case CL_NIC:
 	case CL_PATH:
-		if (is_told_apart(s, f))
-			return (struct cl_wanted){f->kind == CL_NIC ? THE_NIC : THE_PATH, "network",
-						  NULL};
-		if (!is_used(s, f) || !cl_sight_is_even(s))
-			return (struct cl_wanted){NOTHING_NEEDED, NULL, NULL};
-		return (struct cl_wanted){works ? THE_LINK : NOBODY, "network", NULL};
+	case CL_SWITCH:
+		return wanted_of_network(s, f);
 	case CL_EXIT:
 		return (struct cl_wanted){THE_RANK, "missing", NULL};
 	case CL_LAGGARD:
@@ -168,8 +174,9 @@ static struct cl_wanted wanted_from_start(const struct cl_scenario *s, const str
 	    f->factor - 1 <= common_spread)
 		return nothing;
 	/* Only that communicators alike are faster over other links tells it. */
-	if (f->kind == CL_PATH || (f->kind == CL_NIC && !(cl_sight_has_all_work(s) &&
-							  cl_traffic_is_shared(s, f->target))))
+	if (f->kind == CL_PATH || f->kind == CL_SWITCH ||
+	    (f->kind == CL_NIC &&
+	     !(cl_sight_has_all_work(s) && cl_traffic_is_shared(s, f->target))))
 		return nothing;
 	if (f->kind == CL_COMPUTE_HALF && wanted.who == THE_HALF)
 		return halves;
