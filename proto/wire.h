@@ -227,6 +227,7 @@ struct nt_gemms {
 	struct nt_gemm *gemm;
 	size_t gemms;
 	uint64_t launches, unread, graph_launches, captures;
+	uint64_t gpu_ns, gpu_inside_ns; /* of kernels; 0: not measured */
 };
 
 /* What the governor does not observe of a process. */

@@ -271,6 +271,8 @@ static const struct nt_wire_field fields_nt_gemms[] = {
 	U64(Gemms, nt_gemms, unread),
 	U64(Gemms, nt_gemms, graph_launches),
 	U64(Gemms, nt_gemms, captures),
+	U64(Gemms, nt_gemms, gpu_ns),
+	U64(Gemms, nt_gemms, gpu_inside_ns),
 };
 SHAPE(nt_gemms, gemms, NULL);
 
