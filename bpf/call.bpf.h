@@ -28,9 +28,11 @@ struct {
 /* The matrix multiplication that a thread is in (bpf/gemm.bpf.h). */
 struct nt_gemm_call {
 	__u64 sp; /* 0: none */
+	__u64 entry_ns; /* boot time */
 	__u64 flops;
 	__u32 key;
-	__u32 is_read;
+	__u16 is_read;
+	__u16 row;
 	__u64 launches, driver_launches; /* in it, so far */
 };
 

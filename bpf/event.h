@@ -29,6 +29,7 @@ enum nt_event_type {
 	NT_EVENT_END, /* struct nt_event_end: a process with counters has ended or runs another program */
 	NT_EVENT_GPU, /* struct nt_event_gpu: records of a library inside the process */
 	NT_EVENT_QUERY, /* struct nt_event_query: a CUDA event is pending, or is complete */
+	NT_EVENT_GEMM, /* struct nt_event_gemm: a multiplication, while kernels are reported */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -43,6 +44,7 @@ enum nt_event_type {
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
  *	bits 24-43	offset for it, 20 bits
  *	bits 24-34	of a matrix multiplication, which dereferences none: see NT_COOKIE_GEMM
+ *	bit  24		of batches of records: calls that launch kernels are among them
  *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none. Of calls that create
  *			physical device memory: not 0, word 2 points to its properties, of which the
  *			8 bytes at NT_LOCATION replace it
@@ -80,6 +82,8 @@ enum nt_event_type {
 #define NT_COOKIE_GEMM(c)      ((__u32)((c) >> 24) & 0xf)
 #define NT_COOKIE_GEMM_TYPE(c) ((__u32)((c) >> 28) & 0x3f)
 #define NT_COOKIE_GEMM_WIDE(c) ((__u32)((c) >> 34) & 1)
+/* Of batches of records. */
+#define NT_COOKIE_LAUNCHES(c) ((__u32)((c) >> 24) & 1)
 
 /*
  * What the words of a matrix multiplication mean. M, N and K are words 3 to 5 of all but the last,
@@ -237,7 +241,7 @@ struct nt_event_gpu {
 	struct nt_event_header h; /* entry_ns: boot time at which the batch was handed over */
 	__u64 number; /* of the first record: plugin/gpu_record.h */
 	__u32 records; /* that are filled */
-	__u32 unused;
+	__u32 spans_lost; /* of struct nt_event_gemm, of the process so far */
 	struct nt_gpu_record record[NT_GPU_BATCH];
 };
 
@@ -247,6 +251,22 @@ struct nt_event_query {
 	__u64 event; /* handle */
 	__u64 queries; /* of the process so far */
 };
+
+/*
+ * A matrix multiplication that is counted, from its entry to its return. Sent for NT_GEMM_WATCH_NS
+ * after each batch that has calls that launch kernels, NT_GEMM_SPANS_MOST in a period at most.
+ */
+struct nt_event_gemm {
+	struct nt_event_header h;
+	__u64 ret_ns; /* boot time */
+	/* The lower half of what pthread_self() is; 0: unknown. CUPTI names threads by it, or by h.tid */
+	__u32 thread;
+	__u32 unused;
+};
+
+#define NT_GEMM_WATCH_NS     2000000000ULL
+#define NT_GEMM_PERIOD_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */
+#define NT_GEMM_SPANS_MOST   2048
 
 #define NT_GPU_BATCH_FEW       8
 #define NT_GPU_BYTES(records_) (__builtin_offsetof(struct nt_event_gpu, record) + (records_)*32)
@@ -290,6 +310,7 @@ _Static_assert(sizeof(struct nt_event_init) == 280, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_gpu) == 40 + 32 * NT_GPU_BATCH, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_query) == 40, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_gemm) == 40, "ring buffer layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");

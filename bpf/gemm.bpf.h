@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Matrix multiplications: floating-point operations per data type and compute mode, summed for the
- * process. No event is sent, as there are thousands of calls a second.
+ * process. As there are thousands of calls a second, they are sent as events only while kernels are
+ * reported (bpf/gemm_time.bpf.h).
  *
  * A call counts when it returns success. One that another of these functions makes is part of that
  * one: cuBLAS calls cuBLASLt. The state is apart from `inside`, so that no other call counts as
@@ -11,6 +12,7 @@
 #define NT_BPF_GEMM_BPF_H
 
 #include "bpf/call.bpf.h"
+#include "bpf/gemm_time.bpf.h"
 
 /* Totals of a process: with its leader, freed with that task. */
 struct {
@@ -235,11 +237,13 @@ static __always_inline bool gemm_entered(struct pt_regs *ctx)
 	call->key = 0;
 	call->flops = 0;
 	call->is_read = read_gemm(ctx, cookie, &call->key, &call->flops);
+	call->row = NT_COOKIE_ROW(cookie);
 	call->sp = PT_REGS_SP(ctx);
+	call->entry_ns = bpf_ktime_get_boot_ns();
 	return true;
 }
 
-/* Not static, so that the verifier checks it once. */
+/* 1: the call is counted. Not static, so that the verifier checks it once. */
 __noinline int gemm_add(__u32 key, __u64 flops, __u64 launches, __u64 driver_launches)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -266,7 +270,7 @@ __noinline int gemm_add(__u32 key, __u64 flops, __u64 launches, __u64 driver_lau
 		__sync_fetch_and_add(&sum->flops, flops);
 		__sync_fetch_and_add(&totals->launches, launches);
 		__sync_fetch_and_add(&totals->driver_launches, driver_launches);
-		return 0;
+		return 1;
 	}
 	__sync_fetch_and_add(&totals->over_cap, 1);
 	return 0;
@@ -281,9 +285,10 @@ static __always_inline void gemm_returned(struct pt_regs *ctx)
 		return;
 	call->sp = 0;
 	/* CUBLAS_STATUS_SUCCESS. Empty matrices enqueue nothing. */
-	if ((__u32)PT_REGS_RC(ctx) == 0 && (!call->is_read || call->flops))
-		gemm_add(call->is_read ? call->key : 0, call->flops, call->launches,
-			 call->driver_launches);
+	if ((__u32)PT_REGS_RC(ctx) == 0 && (!call->is_read || call->flops) &&
+	    gemm_add(call->is_read ? call->key : 0, call->flops, call->launches,
+		     call->driver_launches))
+		gemm_span(call->entry_ns, call->row);
 }
 
 #endif

@@ -4,9 +4,10 @@
 #define NT_BPF_GPU_BATCH_BPF_H
 
 #include "bpf/call.bpf.h"
+#include "bpf/gemm_time.bpf.h"
 
 static __always_inline bool send_batch(const void *from, __u64 number, __u32 records, __u32 room,
-				       __u16 row)
+				       __u16 row, const struct gemm_watch *watch)
 {
 	const __u32 size = NT_GPU_BYTES(room);
 	struct nt_event_gpu *event;
@@ -25,7 +26,7 @@ static __always_inline bool send_batch(const void *from, __u64 number, __u32 rec
 	event->h.tid = (__u32)bpf_get_current_pid_tgid();
 	event->h.entry_ns = bpf_ktime_get_boot_ns();
 	event->number = number;
-	event->unused = 0;
+	event->spans_lost = watch ? watch->lost : 0;
 	event->records = records;
 	/*
 	 * Less than the room is left as it is: the agent reads `records` of them. Verifiers up to 6.1
@@ -44,16 +45,18 @@ static __always_inline bool send_batch(const void *from, __u64 number, __u32 rec
 
 static __always_inline void batch_seen(struct pt_regs *ctx)
 {
-	const __u16 row = NT_COOKIE_ROW(bpf_get_attach_cookie(ctx));
+	const __u64 cookie = bpf_get_attach_cookie(ctx);
+	const struct gemm_watch *watch = NT_COOKIE_LAUNCHES(cookie) ? gemms_watched() : NULL;
+	const __u16 row = NT_COOKIE_ROW(cookie);
 	const void *from = (const void *)PT_REGS_PARM1(ctx);
 	__u64 records = PT_REGS_PARM2(ctx);
 	const __u64 number = PT_REGS_PARM3(ctx);
 	bool is_sent = false;
 
 	if (records >= 1 && records <= NT_GPU_BATCH_FEW)
-		is_sent = send_batch(from, number, records, NT_GPU_BATCH_FEW, row);
+		is_sent = send_batch(from, number, records, NT_GPU_BATCH_FEW, row, watch);
 	else if (records > NT_GPU_BATCH_FEW && records <= NT_GPU_BATCH)
-		is_sent = send_batch(from, number, records, NT_GPU_BATCH, row);
+		is_sent = send_batch(from, number, records, NT_GPU_BATCH, row, watch);
 	/* The agent sees the loss by the numbers of the next batch. */
 	if (!is_sent)
 		__sync_fetch_and_add(&dropped[NT_EVENT_GPU], 1);

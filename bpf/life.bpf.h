@@ -134,6 +134,7 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&spans, task);
 	bpf_task_storage_delete(&gemms, task);
 	bpf_task_storage_delete(&gemm_calls, task);
+	bpf_task_storage_delete(&gemm_watches, task);
 	bpf_task_storage_delete(&queries, task);
 	bpf_task_storage_delete(&asked, task);
 }

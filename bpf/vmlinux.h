@@ -96,6 +96,12 @@ struct cred {
 	struct user_namespace *user_ns;
 } __attribute__((preserve_access_index));
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase; /* of the current task too, unless it set it by an instruction */
+} __attribute__((preserve_access_index));
+#endif
+
 struct task_struct {
 	const struct cred *cred;
 	struct task_struct *group_leader;
@@ -104,6 +110,9 @@ struct task_struct {
 	struct task_struct *real_parent;
 	int tgid;
 	int exit_code; /* as wait(2) has it */
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 } __attribute__((preserve_access_index));
 
 struct kernel_siginfo;

@@ -39,6 +39,8 @@ struct nt_attach_options {
 	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch);
 	/* The same of queries of CUDA events. */
 	void (*event_query)(void *data, const struct nt_event_query *query);
+	/* The same of matrix multiplications while kernels are reported. */
+	void (*gemm)(void *data, const struct nt_event_gemm *gemm);
 	void *data;
 };
 

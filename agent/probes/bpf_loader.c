@@ -56,12 +56,18 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 {
 	struct nt_event_call call;
 	struct nt_event_query query;
+	struct nt_event_gemm gemm;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
 	if (nt_event_read_query(record, size, &query) == 0) {
 		if (loader->event_query)
 			loader->event_query(loader->gpu_data, &query);
+		return;
+	}
+	if (nt_event_read_gemm(record, size, &gemm) == 0) {
+		if (loader->gemm)
+			loader->gemm(loader->gpu_data, &gemm);
 		return;
 	}
 	if (nt_event_read_gpu(record, size, &loader->gpu) == 0) {
@@ -142,6 +148,9 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	r = r ? r : bpf_map__reuse_fd(s->maps.gemms, bpf_map__fd(loader->call->maps.gemms));
 	r = r ? r
 	      : bpf_map__reuse_fd(s->maps.gemm_calls, bpf_map__fd(loader->call->maps.gemm_calls));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.gemm_watches,
+				  bpf_map__fd(loader->call->maps.gemm_watches));
 	return r ? r : session_bpf__load(s);
 }
 
@@ -172,6 +181,7 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 		return -errno;
 	loader->gpu_batch = options->gpu_batch;
 	loader->event_query = options->event_query;
+	loader->gemm = options->gemm;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);

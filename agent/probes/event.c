@@ -67,6 +67,19 @@ int nt_event_read_gpu(const void *record, size_t size, struct nt_event_gpu *ret_
 	return 0;
 }
 
+int nt_event_read_gemm(const void *record, size_t size, struct nt_event_gemm *ret_gemm)
+{
+	struct nt_event_gemm gemm;
+
+	if (size != sizeof(gemm))
+		return -EBADMSG;
+	memcpy(&gemm, record, sizeof(gemm));
+	if (gemm.h.type != NT_EVENT_GEMM || gemm.h.size != size)
+		return -EBADMSG;
+	*ret_gemm = gemm;
+	return 0;
+}
+
 int nt_event_read_query(const void *record, size_t size, struct nt_event_query *ret_query)
 {
 	struct nt_event_query query;

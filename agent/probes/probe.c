@@ -148,6 +148,7 @@ uint64_t nt_probe_cookie(uint16_t row)
 	if (p->gemm)
 		cookie |= (uint64_t)p->gemm << 24 | (uint64_t)p->gemm_type << 28 |
 			  (uint64_t)p->gemm_is_wide << 34;
+	cookie |= (uint64_t)p->has_launches << 24;
 	cookie |= (uint64_t)p->long_only << 57;
 	cookie |= (uint64_t)p->record << 59;
 	return cookie;

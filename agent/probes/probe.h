@@ -158,6 +158,7 @@ struct nt_probe {
 	bool timed;
 	/* A mark at which a batch of records is copied; attached like the timed rows. */
 	bool batched;
+	bool has_launches; /* of all kinds of kernels: the batches hold the calls that enqueue them */
 	/* A query of `event`, of which some are sent (bpf/event_query.bpf.h); attached like these. */
 	bool queried;
 	const char *provider, *mark,

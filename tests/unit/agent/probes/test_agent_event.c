@@ -142,6 +142,31 @@ static void a_query_has_one_size(void **state)
 	assert_int_equal(nt_event_read_query(&sent, sizeof(sent), &got), -EBADMSG);
 }
 
+static void a_multiplication_has_one_size(void **state)
+{
+	struct nt_event_gemm sent = {
+		.h = {.type = NT_EVENT_GEMM, .size = sizeof(sent), .entry_ns = 5},
+		.ret_ns = UINT64_MAX,
+		.thread = UINT32_MAX,
+	};
+	struct nt_event_gemm got = {0};
+	uint8_t longer[sizeof(sent) + 8] = {0};
+
+	(void)state;
+	assert_int_equal(nt_event_read_gemm(&sent, sizeof(sent) - 1, &got), -EBADMSG);
+	memcpy(longer, &sent, sizeof(sent));
+	assert_int_equal(nt_event_read_gemm(longer, sizeof(longer), &got), -EBADMSG);
+	assert_int_equal(nt_event_read_gemm(&sent, 0, &got), -EBADMSG);
+	assert_int_equal(got.ret_ns, 0);
+	assert_int_equal(nt_event_read_gemm(&sent, sizeof(sent), &got), 0);
+	assert_memory_equal(&got, &sent, sizeof(sent));
+	sent.h.size--;
+	assert_int_equal(nt_event_read_gemm(&sent, sizeof(sent), &got), -EBADMSG);
+	sent.h.size++;
+	sent.h.type = NT_EVENT_QUERY;
+	assert_int_equal(nt_event_read_gemm(&sent, sizeof(sent), &got), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +176,7 @@ int main(void)
 		cmocka_unit_test(a_record_that_is_not_as_long_as_it_says_is_refused),
 		cmocka_unit_test(a_batch_has_as_many_records_as_it_says),
 		cmocka_unit_test(a_query_has_one_size),
+		cmocka_unit_test(a_multiplication_has_one_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

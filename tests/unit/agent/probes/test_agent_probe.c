@@ -176,7 +176,7 @@ static void the_cookie_says_what_the_row_says(void **state)
 		assert_int_equal(NT_COOKIE_DEREF(cookie), p->deref + 1);
 		if (!p->gemm)
 			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
-					 p->deref == NT_NO_WORD ? 0 : p->deref_off);
+					 p->deref == NT_NO_WORD ? p->has_launches : p->deref_off);
 		else
 			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
 					 p->gemm | p->gemm_type << 4 | p->gemm_is_wide << 10);
