@@ -362,6 +362,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.rank_probe_made = nt_agent_rank_probe_made,
 		.gpu_batch = nt_agent_gpu_batch,
 		.event_query = nt_agent_event_query,
+		.gemm = nt_agent_gemm,
 		.data = agent,
 	};
 	int r;

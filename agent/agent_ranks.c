@@ -287,6 +287,16 @@ void nt_agent_event_query(void *data, const struct nt_event_query *query)
 	charge(agent, query->h.pid);
 }
 
+void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm)
+{
+	struct nt_agent *agent = data;
+
+	if (gemm->ret_ns > agent->event_ns)
+		agent->event_ns = gemm->ret_ns;
+	nt_tracker_gemm(agent->tracker, gemm);
+	charge(agent, gemm->h.pid);
+}
+
 static bool is_attached(const struct nt_probed_ranks *ranks)
 {
 	struct nt_probed_ranks_stats stats;

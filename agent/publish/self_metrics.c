@@ -107,6 +107,7 @@ static const struct metric_row rows[] = {
 	COUNTER("events_dropped", "type=\"end\"", attach.dropped[NT_EVENT_END], DROPPED),
 	COUNTER("events_dropped", "type=\"gpu\"", attach.dropped[NT_EVENT_GPU], DROPPED),
 	COUNTER("events_dropped", "type=\"query\"", attach.dropped[NT_EVENT_QUERY], DROPPED),
+	COUNTER("events_dropped", "type=\"gemm\"", attach.dropped[NT_EVENT_GEMM], DROPPED),
 	COUNTER("events_malformed", NULL, tracker.malformed_events,
 		"Malformed events, which were discarded."),
 	COUNTER("events_foreign", NULL, tracker.foreign_events,
@@ -259,6 +260,7 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"graph-streams\"", tracker.graphs.streams_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"graph-events\"", tracker.graphs.events_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gemm-types\"", tracker.gemms_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"gemm-spans\"", tracker.gemm_spans_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-steps\"", tracker.gpu.steps_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"gpu-streams\"", tracker.gpu.streams_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"heap-blocks\"", tracker.heap_blocks_over_cap, OVER_CAP),
@@ -330,6 +332,8 @@ static const struct metric_row rows[] = {
 		"Matrix multiplications of ranks: calls of cuBLAS and cuBLASLt."),
 	COUNTER("gemms_unread", NULL, tracker.gemms_unread,
 		"Matrix multiplications whose arguments fit no known layout: they count no operations."),
+	COUNTER("gemm_windows_partial", NULL, tracker.gemm_windows_partial,
+		"Windows whose share of GPU time is unknown: records or multiplications were lost."),
 	COUNTER("graph_launches_unknown", NULL, tracker.graphs.unknown,
 		"Launches of CUDA graphs whose capture was not seen."),
 	COUNTER("graph_calls_gone", NULL, tracker.graphs.gone,
@@ -491,7 +495,7 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 	uint64_t lost = attach->untracked + attach->unreturned;
 
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
-		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY) /* no calls */
+		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY && i != NT_EVENT_GEMM) /* no calls */
 			lost += attach->dropped[i];
 	}
 	return lost;

@@ -43,6 +43,7 @@ struct nt_gpu_interval {
 	uint64_t entry_ns; /* when the host enqueued it; 0: unknown, start_ns is used */
 	uint64_t start_ns, end_ns; /* boot time, converted by the plugin */
 	uint64_t stream;
+	uint32_t thread; /* that enqueued it, as the library names threads; 0: unknown */
 	bool communicates;
 	/* Of communication, where known. */
 	uint64_t comm; /* id of the communicator; 0: unknown */

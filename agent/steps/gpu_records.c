@@ -13,6 +13,7 @@
 struct call {
 	uint64_t entry_ns;
 	uint32_t correlation; /* 0: the slot is empty */
+	uint32_t thread;
 };
 
 struct kernel {
@@ -185,6 +186,7 @@ static void hand_out(struct nt_gpu_records *records, const struct nt_gpu_record 
 		.start_ns = record->start_ns,
 		.end_ns = record->end_ns,
 		.stream = (uint64_t)record->device << 32 | record->stream,
+		.thread = call->thread,
 	};
 
 	if (communicates)
@@ -268,7 +270,7 @@ static void add_call(struct nt_gpu_records *records, const struct nt_gpu_record 
 	if (!records->first_call || is_earlier(records, record->correlation))
 		records->first_call = record->correlation;
 	records->call[record->correlation % NT_GPU_RECORDS_CALLS] =
-		(struct call){record->start_ns, record->correlation};
+		(struct call){record->start_ns, record->correlation, record->stream};
 	if (records->by_communication)
 		fn(data, &interval);
 }

@@ -50,6 +50,7 @@ void nt_process_free(struct nt_process *process)
 	}
 	nt_graph_free(process->graph);
 	nt_gpu_records_free(process->gpu_records);
+	nt_gemm_spans_free(process->gemm_spans);
 	nt_gpu_heap_free(process->heap);
 	free(process);
 }

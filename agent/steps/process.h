@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "agent/gpu/gemm_spans.h"
 #include "agent/heap/gpu_heap.h"
 #include "agent/heap/window_heap.h"
 #include "agent/identity/cgroup.h"
@@ -120,6 +121,9 @@ struct nt_process {
 	bool gpu_is_refused
 		[2]; /* it cannot be measured, which was logged; [1]: by NCCL's library */
 	bool gpu_is_silent; /* it launched kernels while it was measured, and reported none */
+	struct nt_gemm_spans
+		*gemm_spans; /* owned; NULL: kernels of all kinds are not reported now */
+	struct nt_gemm_time gemm_time; /* since the last window */
 	uint64_t gpu_lost, gpu_taken; /* intervals since the last window; lost: with late ones */
 
 	/* Queries of CUDA events: their number, and when it was read; 0: never. */

@@ -224,6 +224,8 @@ void nt_tracker_resumed(struct nt_tracker *tracker, uint32_t pid, uint64_t boot_
 	if (boot_ns > process->paused_ns)
 		process->unobserved_ns += boot_ns - process->paused_ns;
 	process->resumed_ns = boot_ns;
+	if (process->gemm_spans)
+		nt_gemm_spans_resume(process->gemm_spans, boot_ns);
 	nt_tracker_lose_numbers(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gap(process->rank[i]);
@@ -276,6 +278,8 @@ void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed)
 	/* A call of an unobserved function may be in progress. */
 	if (process->shed & ~shed & NT_WIRE_SHED_COMMUNICATION)
 		process->resumed_ns = tracker->now_ns;
+	if (process->shed & ~shed & NT_WIRE_SHED_GEMMS && process->gemm_spans)
+		nt_gemm_spans_resume(process->gemm_spans, tracker->now_ns);
 	nt_tracker_shed_heap(tracker, process, shed);
 	process->shed = shed;
 	for (uint32_t i = 0; i < process->ranks; i++)

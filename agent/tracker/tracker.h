@@ -132,6 +132,8 @@ struct nt_tracker_stats {
 	struct nt_graph_stats graphs;
 	/* Matrix multiplications; those that could not be read, or of types beyond the cap. */
 	uint64_t gemms, gemms_unread, gemms_over_cap;
+	uint64_t gemm_spans_over_cap; /* kernels: more multiplications came since than are kept */
+	uint64_t gemm_windows_partial; /* whose share of GPU time is not known */
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
@@ -183,6 +185,8 @@ enum nt_gpu_batch_result {
 /* Takes a batch of records from such a plugin, in ring order. */
 enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
 					      const struct nt_event_gpu *batch);
+/* A matrix multiplication while kernels are reported, in ring order with the batches. */
+void nt_tracker_gemm(struct nt_tracker *tracker, const struct nt_event_gemm *gemm);
 /*
  * The result of a query of a CUDA event by a rank's process, in ring order with the calls. False: it
  * makes more queries than it may, which are not to be observed any more.

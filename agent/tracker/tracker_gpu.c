@@ -44,8 +44,29 @@ static void count_interval(struct nt_tracker *tracker, struct nt_process *proces
 	process->gpu_lost += lost;
 	if (interval->communicates && !is_by_communication(process))
 		return;
+	process->gemm_time.is_partial |= process->gemm_spans && !interval->communicates;
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gpu_lost(process->rank[i]);
+}
+
+/* While it is paused, its multiplications are not observed. */
+static void add_gemm_time(struct nt_tracker *tracker, struct nt_process *process,
+			  const struct nt_gpu_interval *interval)
+{
+	if (!process->gemm_spans || interval->communicates ||
+	    (process->paused && interval->entry_ns >= process->paused_ns))
+		return;
+	if (!nt_gemm_spans_kernel(process->gemm_spans, interval->thread, interval->entry_ns,
+				  interval->end_ns - interval->start_ns, &process->gemm_time))
+		tracker->stats.gemm_spans_over_cap++;
+}
+
+void nt_tracker_gemm(struct nt_tracker *tracker, const struct nt_event_gemm *gemm)
+{
+	struct nt_process *process = nt_tracker_process(tracker, gemm->h.pid);
+
+	if (process && process->gemm_spans)
+		nt_gemm_spans_add(process->gemm_spans, gemm);
 }
 
 struct nt_communicator *nt_tracker_comm(const struct nt_process *process, uint64_t id,
@@ -75,6 +96,7 @@ void nt_tracker_gpu(struct nt_tracker *tracker, const struct nt_gpu_interval *in
 		process->gpu_lost++;
 		return;
 	}
+	add_gemm_time(tracker, process, interval);
 	if (interval->communicates)
 		comm = nt_tracker_comm(process, interval->comm, interval->comm_rank);
 	/* With several ranks in one process, kernels cannot be attributed. */
@@ -224,9 +246,24 @@ static void close_process(struct nt_tracker *tracker, struct nt_process *process
 	note_silence(tracker, process);
 	nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
 	nt_gpu_records_free(nt_take(process->gpu_records));
+	nt_gemm_spans_free(nt_take(process->gemm_spans));
 	process->gpu_open_ns = 0;
 	for (uint32_t i = 0; i < process->ranks; i++)
 		nt_rank_gpu_close(process->rank[i]);
+}
+
+/* Multiplications are sent from its first batch on. */
+static void watch_gemms(struct nt_tracker *tracker, struct nt_process *process,
+			const struct nt_event_gpu *batch)
+{
+	if (is_by_communication(process))
+		return;
+	if (!process->gemm_spans && nt_gemm_spans_new(&process->gemm_spans) < 0) {
+		tracker->stats.no_memory++;
+		return;
+	}
+	if (!nt_gemm_spans_batch(process->gemm_spans, batch->h.entry_ns, batch->spans_lost))
+		process->gemm_time.is_partial = true;
 }
 
 /*
@@ -275,6 +312,7 @@ enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
 	records = records_of(tracker, process, batch);
 	if (!records)
 		return NT_GPU_BATCH_TAKEN;
+	watch_gemms(tracker, process, batch);
 	nt_gpu_records_add(records, batch, take_interval, tracker);
 	if (nt_gpu_records_open_ns(records) != process->gpu_open_ns)
 		open_ranks(process, nt_gpu_records_open_ns(records));

@@ -26,6 +26,8 @@ static size_t bytes_of(const struct nt_process *process)
 		bytes += nt_rank_bytes(process->rank[i]);
 	if (process->gpu_records)
 		bytes += nt_gpu_records_bytes();
+	if (process->gemm_spans)
+		bytes += nt_gemm_spans_bytes();
 	if (process->heap)
 		bytes += nt_gpu_heap_bytes(process->heap);
 	return bytes + (process->graph ? nt_graph_bytes(process->graph) : 0);

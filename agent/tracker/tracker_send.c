@@ -150,6 +150,17 @@ static struct nt_process_counters take_counters(struct nt_tracker *tracker, stru
 	return since;
 }
 
+/* The part of the kernels' time that was enqueued inside of them, where it is known. */
+static void take_gemm_time(struct nt_tracker *tracker, struct nt_gemm_time time,
+			   struct nt_gemms *gemms)
+{
+	tracker->stats.gemm_windows_partial += time.is_partial;
+	if (time.is_partial)
+		return;
+	gemms->gpu_ns = time.own_ns;
+	gemms->gpu_inside_ns = time.inside_ns;
+}
+
 /* The same of matrix multiplications. NULL: none. */
 static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_rank *rank,
 					 const struct nt_process_counters *counters,
@@ -160,11 +171,13 @@ static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_r
 		counters->calls[NT_COUNTER_LAUNCH] || counters->calls[NT_COUNTER_COPY];
 	const struct nt_host_sample *host = &rank->host_before;
 	struct nt_process *process = rank->process;
+	const struct nt_gemm_time time = process->gemm_time;
 	struct nt_gemm_totals now = {0};
 	bool is_first;
 
 	if (rank != process->rank[0] || !source->gemms)
 		return NULL;
+	process->gemm_time = (struct nt_gemm_time){0};
 	is_first = !process->has_gemms;
 	process->has_gemms = true;
 	if (!source->gemms(source->data, process->pid, &now))
@@ -173,6 +186,7 @@ static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_r
 			    host->has_gpu ? &host->gpu : NULL, window);
 	window->gemms.graph_launches = process->graph_launches;
 	window->gemms.captures = process->captures;
+	take_gemm_time(tracker, time, &window->gemms);
 	process->gemms = now;
 	process->graph_launches = process->captures = 0;
 	for (size_t i = 0; i < window->gemms.gemms; i++)

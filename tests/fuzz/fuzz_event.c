@@ -2,12 +2,13 @@
 /*
  * Records of the ring. A call: what is accepted is a whole event, and no byte beyond it is read. Batches
  * of GPU records, one behind the other, as a hostile process may make them: what is accepted lies in its
- * event, and intervals and figures are not more than what came.
+ * event, and intervals and figures are not more than what came. Multiplications beside them.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/gpu/gemm_spans.h"
 #include "agent/probes/event.h"
 #include "agent/steps/gpu_records.h"
 #include "tests/fuzz/cost.h"
@@ -18,6 +19,8 @@ enum {
 
 struct sums {
 	uint64_t records, kernels, intervals, last_number[2];
+	struct nt_gemm_spans *spans;
+	struct nt_gemm_time time;
 };
 
 static void read_call(const uint8_t *data, size_t size)
@@ -45,6 +48,9 @@ static void take(void *data, const struct nt_gpu_interval *interval)
 	assert(interval->start_ns <= interval->end_ns);
 	sums->last_number[interval->communicates] = interval->number;
 	sums->intervals++;
+	(void)nt_gemm_spans_kernel(sums->spans, interval->thread, interval->entry_ns, 1,
+				   &sums->time);
+	assert(sums->time.inside_ns <= sums->time.own_ns && sums->time.own_ns <= sums->intervals);
 }
 
 static void read_query(const uint8_t *data, size_t size)
@@ -53,6 +59,16 @@ static void read_query(const uint8_t *data, size_t size)
 
 	if (nt_event_read_query(data, size, &query) == 0)
 		assert(size == sizeof(query) && memcmp(&query, data, size) == 0);
+}
+
+static void read_gemm(const uint8_t *data, size_t size, struct nt_gemm_spans *spans)
+{
+	struct nt_event_gemm gemm;
+
+	if (nt_event_read_gemm(data, size, &gemm) < 0)
+		return;
+	assert(size == sizeof(gemm) && memcmp(&gemm, data, size) == 0);
+	nt_gemm_spans_add(spans, &gemm);
 }
 
 /* In memory that ends with it. */
@@ -66,6 +82,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 		return;
 	memcpy(event, data, size);
 	read_query(event, size);
+	read_gemm(event, size, sums->spans);
 	if (nt_event_read_gpu(event, size, &gpu) == 0) {
 		assert(gpu.records >= 1 && gpu.records <= NT_GPU_BATCH);
 		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);
@@ -74,6 +91,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 			sums->kernels += gpu.record[i].kind == NT_GPU_RECORD_KERNEL ||
 					 gpu.record[i].kind == NT_GPU_RECORD_COMMUNICATION;
 		sums->records += gpu.records;
+		(void)nt_gemm_spans_batch(sums->spans, gpu.h.entry_ns, gpu.spans_lost);
 		nt_gpu_records_add(records, &gpu, take, sums);
 	}
 	free(event);
@@ -85,6 +103,8 @@ static void read_batches(const uint8_t *data, size_t size, struct nt_gpu_records
 	struct nt_event_header h;
 	struct sums sums = {0};
 
+	if (nt_gemm_spans_new(&sums.spans) < 0)
+		return;
 	while (size >= sizeof(h)) {
 		memcpy(&h, data, sizeof(h));
 		if (h.size < sizeof(h) || h.size > size)
@@ -96,6 +116,7 @@ static void read_batches(const uint8_t *data, size_t size, struct nt_gpu_records
 	read_batch(data, size, records, &sums);
 	assert(stats->records == sums.records && stats->malformed <= sums.records);
 	assert(sums.intervals + stats->unmatched <= sums.kernels);
+	nt_gemm_spans_free(sums.spans);
 }
 
 static int run(const uint8_t *data, size_t size)
