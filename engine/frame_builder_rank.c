@@ -370,12 +370,13 @@ static int see_gemms(struct nt_rank_session *session, size_t windows)
 	if (!any || !windows)
 		return 0;
 	if (!session->gemm_rate)
-		session->gemm_rate = malloc(sizeof(*session->gemm_rate));
+		session->gemm_rate = calloc(1, sizeof(*session->gemm_rate));
 	if (!session->gemm_rate)
 		return -ENOMEM;
-	*session->gemm_rate = (struct nt_gemm_rate){0};
+	nt_gemm_rate_begin(session->gemm_rate);
 	for (size_t i = 0; i < windows; i++)
-		nt_gemm_rate_add(session->gemm_rate, &session->waiting[i].message->window);
+		nt_gemm_rate_add(session->gemm_rate, &session->waiting[i].message->window,
+				 session->waiting[i].end_ns);
 	nt_gemm_rate_finish(session->gemm_rate);
 	return 0;
 }

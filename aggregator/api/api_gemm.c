@@ -59,6 +59,13 @@ json_t *nt_api_gemms(const struct nt_gemm_rate *rate)
 				      is_covered ? nt_json_number(rate->coverage) : json_null());
 	failed |= json_object_set_new(object, "coverage_of",
 				      is_covered ? json_string("launches") : json_null());
+	failed |= json_object_set_new(object, "gpu_time_share",
+				      rate->gpu.ns > 0
+					      ? nt_json_number(rate->gpu.inside_ns / rate->gpu.ns)
+					      : json_null());
+	failed |= json_object_set_new(object, "gpu_time_at",
+				      rate->gpu.ns > 0 ? nt_json_time(rate->gpu.end_ns)
+						       : json_null());
 	failed |=
 		json_object_set_new(object, "unread_calls", json_integer((json_int_t)rate->unread));
 	failed |= json_object_set_new(object, "graph_launches",

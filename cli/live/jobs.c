@@ -164,18 +164,24 @@ static const char *percent(const json_t *object, const char *name, char text[NT_
 	return text;
 }
 
-/* "412T 42% 83%": operations a second, of the peak, and the share of the work that this covers. */
+/*
+ * "412T 42% 83%": operations a second, of the peak, and the share of the work that this covers: of the
+ * launches, or "71%GPU": of the kernels' time.
+ */
 static int add_gemms(struct nt_table *table, const json_t *rank)
 {
 	const json_t *gemms = json_object_get(rank, "gemms");
 	const double flops = nt_json_get_number(gemms, "flops_per_second", -1);
+	const bool has_time = nt_json_get_number(gemms, "gpu_time_share", -1) >= 0;
 	char mfu[NT_LIVE_TEXT], coverage[NT_LIVE_TEXT];
 
 	if (flops < 0)
 		return nt_table_add(table, NT_STYLE_DIM, "-");
-	return nt_table_add(table, NT_STYLE_PLAIN, "%.*f%s %s %s", flops < 1e12,
+	return nt_table_add(table, NT_STYLE_PLAIN, "%.*f%s %s %s%s", flops < 1e12,
 			    flops < 1e12 ? flops / 1e9 : flops / 1e12, flops < 1e12 ? "G" : "T",
-			    percent(gemms, "mfu", mfu), percent(gemms, "coverage", coverage));
+			    percent(gemms, "mfu", mfu),
+			    percent(gemms, has_time ? "gpu_time_share" : "coverage", coverage),
+			    has_time ? "GPU" : "");
 }
 
 static int add_rank(struct nt_table *table, const json_t *rank)

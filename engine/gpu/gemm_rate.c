@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/gpu/gemm_rate.h"
 
+static const double FORGET_NS =
+	60e9; /* of kernels, after which a measurement forgets half of them */
+
 static struct nt_gemm_rate_row *row_of(struct nt_gemm_rate *rate, const struct nt_gemm *gemm)
 {
 	size_t i = 0;
@@ -18,7 +21,12 @@ static struct nt_gemm_rate_row *row_of(struct nt_gemm_rate *rate, const struct n
 	return &rate->row[i];
 }
 
-void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window)
+void nt_gemm_rate_begin(struct nt_gemm_rate *rate)
+{
+	*rate = (struct nt_gemm_rate){.gpu = rate->gpu};
+}
+
+void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window, uint64_t end_ns)
 {
 	const struct nt_gemms *gemms = &window->gemms;
 	const uint64_t length_ns = window->end_boot_ns - window->start_boot_ns;
@@ -34,6 +42,9 @@ void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window)
 	rate->unread += gemms->unread;
 	rate->lost += window->lost;
 	rate->shed |= window->shed;
+	rate->gpu_ns += gemms->gpu_ns;
+	rate->gpu_inside_ns += gemms->gpu_inside_ns;
+	rate->gpu_end_ns = gemms->gpu_ns ? end_ns : rate->gpu_end_ns;
 	for (size_t i = 0; i < gemms->gemms; i++) {
 		struct nt_gemm_rate_row *row = row_of(rate, &gemms->gemm[i]);
 
@@ -72,6 +83,27 @@ static void cover(struct nt_gemm_rate *rate)
 	rate->coverage_of = NT_GEMM_COVERAGE_LAUNCHES;
 }
 
+/* Calls that are not observed have kernels as well. */
+static void measure(struct nt_gemm_rate *rate)
+{
+	struct nt_gemm_gpu_share *gpu = &rate->gpu;
+
+	if (!rate->gpu_ns || rate->gpu_inside_ns > rate->gpu_ns ||
+	    rate->shed & (NT_WIRE_SHED_GEMMS | NT_WIRE_SHED_FUNCTIONS)) {
+		gpu->is_open = false;
+		return;
+	}
+	if (!gpu->is_open)
+		*gpu = (struct nt_gemm_gpu_share){.is_open = true};
+	if (gpu->ns > FORGET_NS) {
+		gpu->ns /= 2;
+		gpu->inside_ns /= 2;
+	}
+	gpu->ns += (double)rate->gpu_ns;
+	gpu->inside_ns += (double)rate->gpu_inside_ns;
+	gpu->end_ns = rate->gpu_end_ns;
+}
+
 void nt_gemm_rate_finish(struct nt_gemm_rate *rate)
 {
 	const double seconds = (double)rate->observed_ns / 1e9;
@@ -92,6 +124,7 @@ void nt_gemm_rate_finish(struct nt_gemm_rate *rate)
 	rate->flops = is_known ? flops : -1;
 	rate->mfu = is_known && has_peaks ? share : -1;
 	cover(rate);
+	measure(rate);
 }
 
 const char *nt_gemm_type_name(uint32_t type)

@@ -17,6 +17,16 @@ enum nt_gemm_coverage {
 	NT_GEMM_COVERAGE_LAUNCHES, /* `coverage` is a share of the kernel launches that are seen */
 };
 
+/*
+ * The part of its kernels' time that these calls are, in the last measurement: the frames in a row in
+ * which kernels were reported. Of a long one, the last minute or so.
+ */
+struct nt_gemm_gpu_share {
+	double ns, inside_ns; /* of kernels that do not communicate; 0: never measured */
+	uint64_t end_ns; /* of its last window, real time */
+	bool is_open; /* the last frame was part of it */
+};
+
 struct nt_gemm_rate_row {
 	uint32_t type, compute; /* cudaDataType, cublasComputeType_t */
 	uint64_t calls; /* in the frame */
@@ -27,6 +37,7 @@ struct nt_gemm_rate {
 	double flops; /* in a second; negative: unknown */
 	double mfu; /* share of the peak of its GPUs; negative: unknown */
 	double coverage;
+	struct nt_gemm_gpu_share gpu;
 	enum nt_gemm_coverage coverage_of;
 	uint64_t unread; /* calls whose operations are not known */
 	uint64_t graph_launches; /* whose operations are not known */
@@ -34,12 +45,15 @@ struct nt_gemm_rate {
 	size_t rows;
 	/* While windows are added. */
 	uint64_t observed_ns, launches, launches_inside, captures, lost;
+	uint64_t gpu_ns, gpu_inside_ns, gpu_end_ns;
 	uint32_t shed;
 	bool is_capped; /* there are more types and modes than rows */
 };
 
-/* Adds a window to a rate that was zeroed before the first one. */
-void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window);
+/* Before the first window of a frame. A new rate is zeroed. */
+void nt_gemm_rate_begin(struct nt_gemm_rate *rate);
+/* Adds a window, which ended at end_ns, real time. */
+void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window, uint64_t end_ns);
 /* After the last window. */
 void nt_gemm_rate_finish(struct nt_gemm_rate *rate);
 

@@ -148,6 +148,7 @@ static const struct nt_gemm_rate nt_test_gemms[] = {
 	 .mfu = 0.416,
 	 .coverage = 0.83,
 	 .coverage_of = NT_GEMM_COVERAGE_LAUNCHES,
+	 .gpu = {.ns = 2e9, .inside_ns = 1.5e9, .end_ns = NT_TEST_TIME_NS},
 	 .row = {{14, 68, 1000, 411e12, 989.4e12}, {1, 70, 3, 1e12, 67e12}},
 	 .rows = 2},
 	{.flops = 1e12,

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What ranks multiply through cuBLAS is in REST: operations a second, their share of the GPU's peak, and how much
-# of the kernel launches they are. A graph hides what it launches, so that a job with graphs states no coverage.
+# of the kernel launches they are. A graph hides what it launches, so that a job with graphs states no coverage. Where
+# the library of GPU time reports kernels, the share of their time is stated, too.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -42,7 +43,8 @@ wait_until 30 "the operations of a step" counted ||
 stated '.mfu > 0 and .mfu < 1 and (.mfu - .flops_per_second / 989.4e12 | fabs) < 0.001 * .mfu' ||
   fail "the share of the peak is wrong: $(ranks | jq -c '.[].gemms')"
 # The job launches kernels of its own, too.
-stated '.coverage_of == "launches" and .coverage > 0.02 and .coverage < 0.98 and .unread_calls == 0' ||
+stated '.coverage_of == "launches" and .coverage > 0.02 and .coverage < 0.98 and .unread_calls == 0 and
+  .gpu_time_share == null and .gpu_time_at == null' ||
   fail "the coverage is wrong: $(ranks | jq -c '.[].gemms')"
 table() { "$bin/neutracer" jobs "$job_id" --server "http://127.0.0.1:$port" --token-file "$work/token"; }
 table | grep -Eq '[0-9.]+[GT] [0-9]+% [0-9]+%' || fail "the table lacks them: $(table)"
@@ -63,4 +65,21 @@ wait_until 60 "the job with graphs" graphs ||
   fail "a job with graphs states what is not known: $(ranks | jq -c '.[].gemms')"
 kill_job TERM
 stop_agent graphs
+[ "$ended" -eq 0 ] || fail "the agent ends with status $ended"
+
+# With the library of GPU time. A multiplication takes 9.37 us of the stand-in GPU, and the step's other kernels 40 ms.
+gemms=1000
+wanted=$(jq -n "$gemms * 9.37e-3 / ($gemms * 9.37e-3 + 40)")
+export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
+start_job train 4 --gemms "$gemms"
+start_agent measured --nvml none
+seen 4
+measured() { stated '.gpu_time_share != null and .gpu_time_at != null and
+  .gpu_time_share > 0.9 * '"$wanted"' and .gpu_time_share < 1.1 * '"$wanted"; }
+wait_until 60 "the share of GPU time" measured ||
+  fail "the share of GPU time is not $wanted: $(ranks | jq -c '.[].gemms')"
+ranks | jq -r '.[].gemms | "\(.gpu_time_share * 1000 | round / 10) % of the GPU time, \(.coverage * 100 | floor) % of the launches"'
+table | grep -Eq '[0-9.]+[GT] - [0-9]+%GPU' || fail "the table lacks the share of GPU time: $(table)"
+kill_job TERM
+stop_agent measured
 [ "$ended" -eq 0 ] || fail "the agent ends with status $ended"

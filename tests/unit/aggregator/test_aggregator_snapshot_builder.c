@@ -67,6 +67,7 @@ static void feed(uint64_t from_ms, uint64_t to_ms)
 				.comm = 0xabc,
 				.last = 10 * (n + 1),
 				.gemms = rank == 0 ? WINDOW_MS : 0,
+				.gemm_gpu_ns = rank == 0 && n * WINDOW_MS < 20000 ? 1000 : 0,
 			};
 
 			assert_int_equal(
@@ -304,6 +305,10 @@ static void the_rate_of_multiplications_is_that_of_the_last_frame(void **state)
 	assert_true(gemms->flops > 0.999e12 && gemms->flops < 1.001e12);
 	assert_true(gemms->mfu > 0.00999 && gemms->mfu < 0.01001);
 	assert_int_equal(gemms->row[0].type, 14);
+	/* No window of the last 20 s has it: it is of that time. */
+	assert_true(gemms->gpu.ns > 0 && gemms->gpu.inside_ns == 0.25 * gemms->gpu.ns);
+	assert_int_equal(gemms->gpu.end_ns,
+			 REAL_0 + (20000 + WINDOW_MS - 1) / WINDOW_MS * WINDOW_MS * MS);
 	nt_snapshot_release(snapshot);
 	assert_int_equal(nt_engine_push(engine, feed_window(&agent, &last), false), 0);
 	wait(20);

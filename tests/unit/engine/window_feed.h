@@ -55,6 +55,7 @@ struct feed_window {
 	uint32_t shed, calls; /* calls: 0: as many as steps */
 	bool whereabouts_unknown;
 	uint64_t gemms; /* calls of 10^9 operations each */
+	uint64_t gemm_gpu_ns; /* of all kernels, of which they are a quarter */
 };
 
 static inline uint64_t feed_boot_offset(const struct feed_agent *agent)
@@ -232,7 +233,10 @@ static inline struct nt_message *feed_window(struct feed_agent *agent,
 		.whereabouts_unknown = from->whereabouts_unknown,
 	};
 	gemm = (struct nt_gemm){14, 68, from->gemms, from->gemms * 1000000000, 1e14};
-	message.window.gemms = (struct nt_gemms){.gemm = &gemm, .gemms = from->gemms > 0};
+	message.window.gemms = (struct nt_gemms){.gemm = &gemm,
+						 .gemms = from->gemms > 0,
+						 .gpu_ns = from->gemm_gpu_ns,
+						 .gpu_inside_ns = from->gemm_gpu_ns / 4};
 	if (from->inside)
 		message.window.inside = (struct nt_inside_wire){
 			.in_call = true,

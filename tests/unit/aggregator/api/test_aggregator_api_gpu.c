@@ -63,6 +63,8 @@ static void what_is_not_known_of_multiplications_is_null(void **state)
 	assert_true(nt_json_get_number(gemms[0], "mfu", 0) == 0.416);
 	assert_true(nt_json_get_number(gemms[0], "coverage", 0) == 0.83);
 	assert_string_equal(text(gemms[0], "coverage_of"), "launches");
+	assert_true(nt_json_get_number(gemms[0], "gpu_time_share", 0) == 0.75);
+	assert_string_equal(text(gemms[0], "gpu_time_at"), "2026-11-21T03:00:12Z");
 	assert_int_equal(json_array_size(types), 2);
 	assert_string_equal(text(json_array_get(types, 0), "type"), "bf16");
 	assert_string_equal(text(json_array_get(types, 0), "compute"), "32f");
@@ -73,6 +75,8 @@ static void what_is_not_known_of_multiplications_is_null(void **state)
 	assert_true(json_is_null(json_object_get(gemms[1], "mfu")));
 	assert_true(json_is_null(json_object_get(gemms[1], "coverage")));
 	assert_true(json_is_null(json_object_get(gemms[1], "coverage_of")));
+	assert_true(json_is_null(json_object_get(gemms[1], "gpu_time_share")));
+	assert_true(json_is_null(json_object_get(gemms[1], "gpu_time_at")));
 	assert_int_equal(nt_json_get_number(gemms[1], "unread_calls", 0), 7);
 	assert_int_equal(nt_json_get_number(gemms[1], "graph_launches", 0), 2);
 	/* Numbers without a name are stated as they are. */

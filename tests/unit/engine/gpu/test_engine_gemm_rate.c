@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #define SECOND 1000000000ULL
+#define END_NS (1763700012 * SECOND)
 
 enum {
 	F64 = 1,
@@ -38,7 +39,7 @@ static struct nt_gemm_rate rate_of(size_t windows)
 	struct nt_gemm_rate rate = {0};
 
 	for (size_t i = 0; i < windows; i++)
-		nt_gemm_rate_add(&rate, &window);
+		nt_gemm_rate_add(&rate, &window, END_NS);
 	nt_gemm_rate_finish(&rate);
 	return rate;
 }
@@ -169,16 +170,96 @@ static void more_types_than_rows_leave_the_sum_unknown(void **state)
 	window.gemms.gemms = NT_WIRE_MAX_GEMMS;
 	for (uint32_t i = 0; i < NT_WIRE_MAX_GEMMS + 1; i++)
 		gemm[i] = (struct nt_gemm){i, COMPUTE_32F, 1, 1, 1};
-	nt_gemm_rate_add(&rate, &window);
+	nt_gemm_rate_add(&rate, &window, END_NS);
 	nt_gemm_rate_finish(&rate);
 	assert_near(rate.flops, 16);
 	rate = (struct nt_gemm_rate){0};
-	nt_gemm_rate_add(&rate, &window);
+	nt_gemm_rate_add(&rate, &window, END_NS);
 	window.gemms.gemm = gemm + 1;
-	nt_gemm_rate_add(&rate, &window);
+	nt_gemm_rate_add(&rate, &window, END_NS);
 	nt_gemm_rate_finish(&rate);
 	assert_int_equal(rate.rows, NT_WIRE_MAX_GEMMS);
 	assert_true(rate.flops < 0 && rate.mfu < 0);
+}
+
+/* A frame of one such window that ended at end_ns. */
+static void add_frame(struct nt_gemm_rate *rate, uint64_t gpu_ns, uint64_t inside_ns,
+		      uint64_t end_ns)
+{
+	window.gemms.gpu_ns = gpu_ns;
+	window.gemms.gpu_inside_ns = inside_ns;
+	nt_gemm_rate_begin(rate);
+	nt_gemm_rate_add(rate, &window, end_ns);
+	nt_gemm_rate_finish(rate);
+}
+
+static void the_share_of_gpu_time_is_that_of_the_last_measurement(void **state)
+{
+	struct nt_gemm_rate rate = {0};
+
+	(void)state;
+	begin();
+	add_frame(&rate, 0, 0, END_NS);
+	assert_true(rate.gpu.ns == 0);
+	/* Three seconds in a row are one measurement. */
+	for (uint64_t i = 1; i <= 3; i++)
+		add_frame(&rate, 1000, 200 * i, END_NS + i * SECOND);
+	assert_near(rate.gpu.ns, 3000);
+	assert_near(rate.gpu.inside_ns, 1200);
+	assert_int_equal(rate.gpu.end_ns, END_NS + 3 * SECOND);
+	/* It stays until the next one, which begins anew. The rate is that of the frame. */
+	add_frame(&rate, 0, 0, END_NS + 4 * SECOND);
+	assert_near(rate.gpu.ns, 3000);
+	assert_int_equal(rate.gpu.end_ns, END_NS + 3 * SECOND);
+	assert_near(rate.flops, 1e12);
+	add_frame(&rate, 500, 100, END_NS + 30 * SECOND);
+	assert_near(rate.gpu.ns, 500);
+	assert_near(rate.gpu.inside_ns, 100);
+	assert_int_equal(rate.gpu.end_ns, END_NS + 30 * SECOND);
+	/* It needs neither launches nor graphs. */
+	window.gemms.captures = window.gemms.graph_launches = window.lost = 1;
+	add_frame(&rate, 500, 300, END_NS + 31 * SECOND);
+	assert_near(rate.gpu.inside_ns, 400);
+}
+
+static void calls_that_are_not_observed_leave_the_share_of_gpu_time_as_it_was(void **state)
+{
+	static const uint32_t shed[] = {NT_WIRE_SHED_GEMMS, NT_WIRE_SHED_FUNCTIONS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shed) / sizeof(shed[0]); i++) {
+		struct nt_gemm_rate rate = {0};
+
+		begin();
+		window.shed = shed[i];
+		add_frame(&rate, 1000, 100, END_NS);
+		assert_true(rate.gpu.ns == 0);
+		begin();
+		add_frame(&rate, 1000, 100, END_NS);
+		window.shed = shed[i];
+		add_frame(&rate, 1000, 900, END_NS + SECOND);
+		assert_near(rate.gpu.inside_ns, 100);
+		assert_int_equal(rate.gpu.end_ns, END_NS);
+		/* A part is no more than the whole. */
+		begin();
+		add_frame(&rate, 1000, 1001, END_NS + 2 * SECOND);
+		assert_near(rate.gpu.inside_ns, 100);
+	}
+}
+
+/* A program that changes shows after a minute or two of the same measurement. */
+static void a_long_measurement_forgets(void **state)
+{
+	struct nt_gemm_rate rate = {0};
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 1000; i++)
+		add_frame(&rate, SECOND, SECOND, END_NS);
+	for (int i = 0; i < 200; i++)
+		add_frame(&rate, SECOND, 0, END_NS);
+	assert_true(rate.gpu.inside_ns < 0.1 * rate.gpu.ns);
+	assert_true(rate.gpu.ns > 30e9 && rate.gpu.ns < 62e9);
 }
 
 static void types_and_modes_have_the_names_of_their_header(void **state)
@@ -213,6 +294,9 @@ int main(void)
 		cmocka_unit_test(a_call_is_a_launch_where_its_launches_are_not_seen),
 		cmocka_unit_test(what_hides_launches_hides_the_coverage),
 		cmocka_unit_test(more_types_than_rows_leave_the_sum_unknown),
+		cmocka_unit_test(the_share_of_gpu_time_is_that_of_the_last_measurement),
+		cmocka_unit_test(calls_that_are_not_observed_leave_the_share_of_gpu_time_as_it_was),
+		cmocka_unit_test(a_long_measurement_forgets),
 		cmocka_unit_test(types_and_modes_have_the_names_of_their_header),
 	};
 
