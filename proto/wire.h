@@ -228,6 +228,7 @@ struct nt_gemms {
 	size_t gemms;
 	uint64_t launches, unread, graph_launches, captures;
 	uint64_t gpu_ns, gpu_inside_ns; /* of kernels; 0: not measured */
+	uint64_t graph_launches_read; /* of graph_launches */
 };
 
 /* What the governor does not observe of a process. */

@@ -273,6 +273,7 @@ static const struct nt_wire_field fields_nt_gemms[] = {
 	U64(Gemms, nt_gemms, captures),
 	U64(Gemms, nt_gemms, gpu_ns),
 	U64(Gemms, nt_gemms, gpu_inside_ns),
+	U64(Gemms, nt_gemms, graph_launches_read),
 };
 SHAPE(nt_gemms, gemms, NULL);
 
