@@ -9,6 +9,7 @@
 #ifndef NT_BPF_CALL_BPF_H
 #define NT_BPF_CALL_BPF_H
 
+#include "bpf/capture.bpf.h"
 #include "bpf/emit.bpf.h"
 
 /* Set by the agent before load. */
@@ -482,6 +483,9 @@ static __always_inline void call_returned(struct pt_regs *ctx, bool counts)
 	}
 	slot->ret_ns = now;
 	slot->ret = PT_REGS_RC(ctx);
+	if (NT_COOKIE_CAPTURE(cookie))
+		capture_changed(NT_COOKIE_CAPTURE(cookie), (__u32)slot->ret, slot->row,
+				slot->entry_ns);
 	if (NT_COOKIE_DEREF_RET(cookie))
 		slot->deref = dereference(cookie, slot->word);
 	if (NT_COOKIE_ID_WORD(cookie) || NT_COOKIE_ID_STACK(cookie)) {

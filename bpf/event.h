@@ -30,6 +30,7 @@ enum nt_event_type {
 	NT_EVENT_GPU, /* struct nt_event_gpu: records of a library inside the process */
 	NT_EVENT_QUERY, /* struct nt_event_query: a CUDA event is pending, or is complete */
 	NT_EVENT_GEMM, /* struct nt_event_gemm: a multiplication, while kernels are reported */
+	NT_EVENT_CAPTURE, /* struct nt_event_capture: a stream no longer captures */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -51,7 +52,8 @@ enum nt_event_type {
  *	bit  48		the unique id lies on the stack from word 6 on (x86-64, by value). Of calls that
  *			allocate device memory, which have none: word 1 is an output parameter too
  *	bits 49-52	1 + enum nt_counter that the call adds 1 to; 0: none
- *	bits 53-56	1 + word with the bytes that the call adds beside it; 0: none
+ *	bits 53-56	1 + word with the bytes that the call adds beside it; 0: none. Of calls without a
+ *			counter: enum nt_capture
  *	bit  57		report only calls that last at least `min_call_ns`; the others are NT_COUNTER_SYNC
  *	bit  58		dereference at the return (an output parameter), not at the entry
  *	bits 59-63	1 + offset / 16 of a record, 0: none. Words 1 on are then no arguments but the
@@ -82,6 +84,15 @@ enum nt_event_type {
 #define NT_COOKIE_GEMM(c)      ((__u32)((c) >> 24) & 0xf)
 #define NT_COOKIE_GEMM_TYPE(c) ((__u32)((c) >> 28) & 0x3f)
 #define NT_COOKIE_GEMM_WIDE(c) ((__u32)((c) >> 34) & 1)
+#define NT_COOKIE_CAPTURE(c)   (NT_COOKIE_COUNTER(c) ? 0 : NT_COOKIE_BYTES(c))
+
+/* What a call does to the capture of a stream. */
+enum nt_capture {
+	NT_CAPTURE_NONE,
+	NT_CAPTURE_BEGIN,
+	NT_CAPTURE_END,
+};
+
 /* Of batches of records. */
 #define NT_COOKIE_LAUNCHES(c) ((__u32)((c) >> 24) & 1)
 
@@ -200,6 +211,8 @@ enum {
 	/* of NT_EVENT_END */
 	NT_END_EXEC = 1,
 	NT_END_KILLED_BY_PARENT = 2, /* its SIGKILL came from its parent, as launchers send it */
+	/* of NT_EVENT_CAPTURE */
+	NT_CAPTURE_MIXED = 1, /* another stream captured at that time, too */
 	/* of NT_EVENT_QUERY */
 	NT_QUERY_COMPLETE = 1, /* the event is complete; else it is pending */
 };
@@ -264,6 +277,16 @@ struct nt_event_gemm {
 	__u32 unused;
 };
 
+/*
+ * What the process multiplied while a stream captured, of calls of all its threads: they were not
+ * executed. Sent before the event of the call that ended the capture: h.tid and h.entry_ns are its.
+ */
+struct nt_event_capture {
+	struct nt_event_header h; /* flags: NT_CAPTURE_MIXED */
+	__u64 unread; /* calls that are in no sum */
+	struct nt_gemm_sum sum[NT_GEMM_SUMS];
+};
+
 #define NT_GEMM_WATCH_NS     2000000000ULL
 #define NT_GEMM_PERIOD_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */
 #define NT_GEMM_SPANS_MOST   2048
@@ -311,6 +334,7 @@ _Static_assert(sizeof(struct nt_event_end) == 176, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_gpu) == 40 + 32 * NT_GPU_BATCH, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_query) == 40, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_gemm) == 40, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_capture) == 32 + 24 * NT_GEMM_SUMS, "ring buffer layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");

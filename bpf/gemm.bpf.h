@@ -14,14 +14,6 @@
 #include "bpf/call.bpf.h"
 #include "bpf/gemm_time.bpf.h"
 
-/* Totals of a process: with its leader, freed with that task. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct nt_gemm_totals);
-} gemms SEC(".maps");
-
 enum {
 	GEMM_STACK_WORDS = 16, /* words 6 to 21 on x86-64 */
 	GEMM_FLOPS_BITS = 56, /* of one call: more takes a minute on the fastest GPUs */

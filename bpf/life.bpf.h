@@ -135,6 +135,7 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&gemms, task);
 	bpf_task_storage_delete(&gemm_calls, task);
 	bpf_task_storage_delete(&gemm_watches, task);
+	bpf_task_storage_delete(&capture_states, task);
 	bpf_task_storage_delete(&queries, task);
 	bpf_task_storage_delete(&asked, task);
 }

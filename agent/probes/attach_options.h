@@ -41,6 +41,8 @@ struct nt_attach_options {
 	void (*event_query)(void *data, const struct nt_event_query *query);
 	/* The same of matrix multiplications while kernels are reported. */
 	void (*gemm)(void *data, const struct nt_event_gemm *gemm);
+	/* The same of what was multiplied while a stream captured. */
+	void (*capture)(void *data, const struct nt_event_capture *capture);
 	void *data;
 };
 

@@ -57,6 +57,7 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	struct nt_event_call call;
 	struct nt_event_query query;
 	struct nt_event_gemm gemm;
+	struct nt_event_capture capture;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
@@ -68,6 +69,11 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	if (nt_event_read_gemm(record, size, &gemm) == 0) {
 		if (loader->gemm)
 			loader->gemm(loader->gpu_data, &gemm);
+		return;
+	}
+	if (nt_event_read_capture(record, size, &capture) == 0) {
+		if (loader->capture)
+			loader->capture(loader->gpu_data, &capture);
 		return;
 	}
 	if (nt_event_read_gpu(record, size, &loader->gpu) == 0) {
@@ -151,6 +157,9 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	r = r ? r
 	      : bpf_map__reuse_fd(s->maps.gemm_watches,
 				  bpf_map__fd(loader->call->maps.gemm_watches));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.capture_states,
+				  bpf_map__fd(loader->call->maps.capture_states));
 	return r ? r : session_bpf__load(s);
 }
 
@@ -182,6 +191,7 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->gpu_batch = options->gpu_batch;
 	loader->event_query = options->event_query;
 	loader->gemm = options->gemm;
+	loader->capture = options->capture;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);

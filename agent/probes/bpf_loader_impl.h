@@ -37,6 +37,7 @@ struct nt_bpf_loader {
 	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch); /* or NULL */
 	void (*event_query)(void *data, const struct nt_event_query *query); /* or NULL */
 	void (*gemm)(void *data, const struct nt_event_gemm *gemm); /* or NULL */
+	void (*capture)(void *data, const struct nt_event_capture *capture); /* or NULL */
 	void *gpu_data; /* of both */
 	struct nt_event_gpu gpu; /* the current one */
 	unsigned int polled;

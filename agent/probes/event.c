@@ -80,6 +80,19 @@ int nt_event_read_gemm(const void *record, size_t size, struct nt_event_gemm *re
 	return 0;
 }
 
+int nt_event_read_capture(const void *record, size_t size, struct nt_event_capture *ret_capture)
+{
+	struct nt_event_header h;
+
+	if (size != sizeof(*ret_capture))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (h.type != NT_EVENT_CAPTURE || h.size != size)
+		return -EBADMSG;
+	memcpy(ret_capture, record, size);
+	return 0;
+}
+
 int nt_event_read_query(const void *record, size_t size, struct nt_event_query *ret_query)
 {
 	struct nt_event_query query;

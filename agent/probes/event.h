@@ -29,6 +29,10 @@ NT_MUST_CHECK int nt_event_read_gpu(const void *record, size_t size, struct nt_e
 NT_MUST_CHECK int nt_event_read_gemm(const void *record, size_t size,
 				     struct nt_event_gemm *ret_gemm);
 
+/* Decodes what a capture multiplied. -EBADMSG: as above. */
+NT_MUST_CHECK int nt_event_read_capture(const void *record, size_t size,
+					struct nt_event_capture *ret_capture);
+
 /* Decodes the result of a query of a CUDA event. -EBADMSG: as above. */
 NT_MUST_CHECK int nt_event_read_query(const void *record, size_t size,
 				      struct nt_event_query *ret_query);

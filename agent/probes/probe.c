@@ -145,6 +145,10 @@ uint64_t nt_probe_cookie(uint16_t row)
 		cookie |= (uint64_t)(p->counter + 1) << 49;
 		cookie |= (uint64_t)(p->bytes + 1) << 53;
 	}
+	if (p->counter < 0 && p->role == NT_ROLE_CAPTURE_BEGIN)
+		cookie |= (uint64_t)NT_CAPTURE_BEGIN << 53;
+	if (p->counter < 0 && p->role == NT_ROLE_CAPTURE_END)
+		cookie |= (uint64_t)NT_CAPTURE_END << 53;
 	if (p->gemm)
 		cookie |= (uint64_t)p->gemm << 24 | (uint64_t)p->gemm_type << 28 |
 			  (uint64_t)p->gemm_is_wide << 34;

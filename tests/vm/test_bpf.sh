@@ -7,7 +7,7 @@ set -euo pipefail
 kernel=${KERNEL:-6.1}
 programs=${NT_BPF_PROGRAMS:-build/release/test-bpf}
 tests='test_rows test_calls test_process_counters test_ring test_shares test_attach test_discover test_discover_files'
-tests+=' test_python test_gc_probe test_gpu_batch test_event_query test_gemm test_gemm_time'
+tests+=' test_python test_gc_probe test_gpu_batch test_event_query test_gemm test_gemm_time test_capture'
 
 # The stand-in libraries are compiled here, where that is fast.
 export NT_STUBS=$PWD/build/stubs

@@ -167,6 +167,28 @@ static void a_multiplication_has_one_size(void **state)
 	assert_int_equal(nt_event_read_gemm(&sent, sizeof(sent), &got), -EBADMSG);
 }
 
+static void a_capture_has_one_size(void **state)
+{
+	struct nt_event_capture sent = {
+		.h = {.type = NT_EVENT_CAPTURE, .size = sizeof(sent), .entry_ns = 5}, .unread = 7};
+	struct nt_event_capture got = {0};
+	uint8_t longer[sizeof(sent) + 8] = {0};
+
+	(void)state;
+	sent.sum[NT_GEMM_SUMS - 1].flops = UINT64_MAX;
+	assert_int_equal(nt_event_read_capture(&sent, sizeof(sent) - 1, &got), -EBADMSG);
+	memcpy(longer, &sent, sizeof(sent));
+	assert_int_equal(nt_event_read_capture(longer, sizeof(longer), &got), -EBADMSG);
+	assert_int_equal(got.unread, 0);
+	assert_int_equal(nt_event_read_capture(&sent, sizeof(sent), &got), 0);
+	assert_memory_equal(&got, &sent, sizeof(sent));
+	sent.h.size--;
+	assert_int_equal(nt_event_read_capture(&sent, sizeof(sent), &got), -EBADMSG);
+	sent.h.size++;
+	sent.h.type = NT_EVENT_GEMM;
+	assert_int_equal(nt_event_read_capture(&sent, sizeof(sent), &got), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_batch_has_as_many_records_as_it_says),
 		cmocka_unit_test(a_query_has_one_size),
 		cmocka_unit_test(a_multiplication_has_one_size),
+		cmocka_unit_test(a_capture_has_one_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
