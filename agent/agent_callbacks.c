@@ -363,6 +363,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.gpu_batch = nt_agent_gpu_batch,
 		.event_query = nt_agent_event_query,
 		.gemm = nt_agent_gemm,
+		.capture = nt_agent_capture,
 		.data = agent,
 	};
 	int r;

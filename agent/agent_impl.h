@@ -130,6 +130,7 @@ void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t st
 void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch);
 void nt_agent_event_query(void *data, const struct nt_event_query *query);
 void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm);
+void nt_agent_capture(void *data, const struct nt_event_capture *capture);
 
 /* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);

@@ -297,6 +297,14 @@ void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm)
 	charge(agent, gemm->h.pid);
 }
 
+void nt_agent_capture(void *data, const struct nt_event_capture *capture)
+{
+	struct nt_agent *agent = data;
+
+	nt_tracker_capture(agent->tracker, capture);
+	charge(agent, capture->h.pid);
+}
+
 static bool is_attached(const struct nt_probed_ranks *ranks)
 {
 	struct nt_probed_ranks_stats stats;

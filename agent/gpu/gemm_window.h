@@ -23,4 +23,13 @@ void nt_gemm_window_fill(const struct nt_gemm_totals *before, const struct nt_ge
 			 bool by_runtime, double peak_16_bits, const struct nt_gpu_total *gpu,
 			 struct nt_gemm_window *ret_window);
 
+/*
+ * Adds what launches of graphs multiplied to the filled window, and takes away what was captured, as far
+ * as the window has that much: the rest stays in `captured` for the next. Clears both else. False: a
+ * type found no place.
+ */
+bool nt_gemm_window_replay(struct nt_gemm_sum *replayed, struct nt_gemm_sum *captured,
+			   double peak_16_bits, const struct nt_gpu_total *gpu,
+			   struct nt_gemm_window *window);
+
 #endif

@@ -108,6 +108,7 @@ static const struct metric_row rows[] = {
 	COUNTER("events_dropped", "type=\"gpu\"", attach.dropped[NT_EVENT_GPU], DROPPED),
 	COUNTER("events_dropped", "type=\"query\"", attach.dropped[NT_EVENT_QUERY], DROPPED),
 	COUNTER("events_dropped", "type=\"gemm\"", attach.dropped[NT_EVENT_GEMM], DROPPED),
+	COUNTER("events_dropped", "type=\"capture\"", attach.dropped[NT_EVENT_CAPTURE], DROPPED),
 	COUNTER("events_malformed", NULL, tracker.malformed_events,
 		"Malformed events, which were discarded."),
 	COUNTER("events_foreign", NULL, tracker.foreign_events,
@@ -495,7 +496,8 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 	uint64_t lost = attach->untracked + attach->unreturned;
 
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
-		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY && i != NT_EVENT_GEMM) /* no calls */
+		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY && i != NT_EVENT_GEMM &&
+		    i != NT_EVENT_CAPTURE) /* no calls */
 			lost += attach->dropped[i];
 	}
 	return lost;

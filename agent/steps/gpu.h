@@ -45,6 +45,7 @@ struct nt_gpu_interval {
 	uint64_t stream;
 	uint32_t thread; /* that enqueued it, as the library names threads; 0: unknown */
 	bool communicates;
+	bool is_of_graph;
 	/* Of communication, where known. */
 	uint64_t comm; /* id of the communicator; 0: unknown */
 	uint32_t comm_rank; /* in it */

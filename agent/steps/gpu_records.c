@@ -182,6 +182,7 @@ static void hand_out(struct nt_gpu_records *records, const struct nt_gpu_record 
 		.kernels = 1,
 		.number = ++records->intervals[communicates],
 		.communicates = communicates,
+		.is_of_graph = record->graph != 0,
 		.entry_ns = call->entry_ns,
 		.start_ns = record->start_ns,
 		.end_ns = record->end_ns,

@@ -15,6 +15,7 @@
 
 enum {
 	FIRST_CALLS = 4,
+	SUM_BYTES = NT_GEMM_SUMS * sizeof(struct nt_gemm_sum),
 };
 
 struct call_list {
@@ -26,6 +27,9 @@ struct call_list {
 struct held_graph {
 	uint64_t handle;
 	struct call_list list;
+	struct nt_gemm_sum *sum; /* owned, NT_GEMM_SUMS; NULL: it multiplies nothing */
+	bool is_read; /* `sum` is of all its captures so far */
+	bool is_unread; /* it is not, for good */
 	bool is_lost; /* out of memory for its table entry */
 	UT_hash_handle hh;
 };
@@ -34,6 +38,7 @@ struct capture {
 	uint64_t id; /* 0: free */
 	uint64_t into;
 	struct call_list list;
+	bool nests; /* a graph, which multiplies for itself */
 };
 
 struct captured_stream {
@@ -51,6 +56,7 @@ struct nt_graph {
 	struct nt_graph_stats *stats;
 	struct held_graph *held; /* uthash, owned */
 	uint32_t kept; /* calls in all lists */
+	uint32_t multiplying; /* graphs with sums */
 	uint64_t captures; /* so far */
 	struct capture capture[NT_GRAPH_STREAMS];
 	struct captured_stream stream[NT_GRAPH_STREAMS]; /* oldest first */
@@ -72,7 +78,7 @@ int nt_graph_new(struct nt_graph_stats *stats, struct nt_graph **ret_graph)
 size_t nt_graph_bytes(const struct nt_graph *graph)
 {
 	return sizeof(*graph) + HASH_COUNT(graph->held) * sizeof(struct held_graph) +
-	       graph->kept * sizeof(struct nt_graph_call);
+	       graph->kept * sizeof(struct nt_graph_call) + graph->multiplying * SUM_BYTES;
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
@@ -179,6 +185,75 @@ static struct held_graph *take(struct nt_graph *graph, uint64_t handle)
 	return NULL;
 }
 
+/* ---- multiplications ------------------------------------------------------------------------ */
+
+static void clear_sum(struct nt_graph *graph, struct held_graph *held)
+{
+	graph->multiplying -= held->sum != NULL;
+	free(held->sum);
+	held->sum = NULL;
+}
+
+/* False: there is no place for a further type and mode. */
+static bool add_sum(struct nt_gemm_sum *sum, const struct nt_gemm_sum *more)
+{
+	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
+		if (sum[i].key && sum[i].key != more->key)
+			continue;
+		sum[i].key = more->key;
+		sum[i].calls += more->calls;
+		sum[i].flops += more->flops;
+		return true;
+	}
+	return false;
+}
+
+static bool add_sums(struct nt_graph *graph, struct held_graph *held, const struct nt_gemm_sum *sum)
+{
+	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
+		if (!sum[i].calls)
+			continue;
+		if (!held->sum) {
+			held->sum = calloc(1, SUM_BYTES);
+			if (!held->sum) {
+				graph->stats->no_memory++;
+				return false;
+			}
+			graph->multiplying++;
+		}
+		if (!add_sum(held->sum, &sum[i]))
+			return false;
+	}
+	return true;
+}
+
+void nt_graph_multiply(struct nt_graph *graph, uint64_t handle, const struct nt_gemm_sum *sum)
+{
+	struct held_graph *held = find(graph, handle);
+
+	if (!held)
+		return;
+	held->is_read = true;
+	if (!sum || !add_sums(graph, held, sum))
+		held->is_unread = true;
+}
+
+bool nt_graph_multiplies(const struct nt_graph *graph, uint64_t handle,
+			 struct nt_gemm_sum ret_sum[NT_GEMM_SUMS])
+{
+	const struct held_graph *held = find(graph, handle);
+
+	if (!held || !held->is_read || held->is_unread)
+		return false;
+	if (held->sum)
+		memcpy(ret_sum, held->sum, SUM_BYTES);
+	else
+		memset(ret_sum, 0, SUM_BYTES);
+	return true;
+}
+
+/* ---- graphs --------------------------------------------------------------------------------- */
+
 void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
 {
 	struct held_graph *held = find(graph, handle);
@@ -188,6 +263,7 @@ void nt_graph_drop(struct nt_graph *graph, uint64_t handle)
 	assert(graph->held); /* which holds the result */
 	HASH_DEL(graph->held, held);
 	clear(graph, &held->list);
+	clear_sum(graph, held);
 	free(held);
 }
 
@@ -210,8 +286,13 @@ void nt_graph_add(struct nt_graph *graph, uint64_t to, uint64_t from)
 		return;
 	}
 	target = take(graph, to);
-	if (target)
-		append_all(graph, &target->list, &source->list);
+	if (!target)
+		return;
+	append_all(graph, &target->list, &source->list);
+	target->is_unread |= !source->is_read || source->is_unread;
+	target->is_read = true;
+	if (source->sum && !add_sums(graph, target, source->sum))
+		target->is_unread = true;
 }
 
 bool nt_graph_find(const struct nt_graph *graph, uint64_t handle,
@@ -279,6 +360,7 @@ void nt_graph_free(struct nt_graph *graph)
 	{
 		HASH_DEL(graph->held, held);
 		free(held->list.call);
+		free(held->sum);
 		free(held);
 	}
 	free(graph);
@@ -334,6 +416,8 @@ void nt_graph_end(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 	} else if (held) {
 		append_all(graph, &held->list, &capture->list);
 	}
+	if (held)
+		held->is_unread |= capture->nests;
 	free_capture(graph, capture->id);
 }
 
@@ -394,6 +478,8 @@ void nt_graph_nest(struct nt_graph *graph, uint64_t stream, uint64_t handle)
 	struct capture *capture = to ? find_capture(graph, to->capture) : NULL;
 	const struct held_graph *held = find(graph, handle);
 
+	if (capture)
+		capture->nests = true;
 	if (capture && held)
 		append_all(graph, &capture->list, &held->list);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/event.h"
 #include "common/base/cleanup.h"
 
 enum {
@@ -71,6 +72,15 @@ void nt_graph_copy(struct nt_graph *graph, uint64_t to, uint64_t from);
 /* The same, appended to its contents. */
 void nt_graph_add(struct nt_graph *graph, uint64_t to, uint64_t from);
 void nt_graph_drop(struct nt_graph *graph, uint64_t handle);
+
+/*
+ * What a capture that has just ended in this graph multiplied, NT_GEMM_SUMS of them; NULL: unknown.
+ * Without it nothing is known of the graph's multiplications.
+ */
+void nt_graph_multiply(struct nt_graph *graph, uint64_t handle, const struct nt_gemm_sum *sum);
+/* What each launch multiplies. False: that is unknown. Sums without calls are empty. */
+bool nt_graph_multiplies(const struct nt_graph *graph, uint64_t handle,
+			 struct nt_gemm_sum ret_sum[NT_GEMM_SUMS]);
 
 /* False: unknown graph. The calls are borrowed until the next change. */
 bool nt_graph_find(const struct nt_graph *graph, uint64_t handle,

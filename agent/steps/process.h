@@ -141,7 +141,13 @@ struct nt_process {
 	struct nt_process_counters counters; /* at the last window */
 	struct nt_gemm_totals gemms; /* the same */
 	bool has_gemms; /* a window has ended: they are no longer of the time before */
-	uint64_t graph_launches, captures; /* since the last window */
+	/* Since the last window. _read: what it multiplies is known. */
+	uint64_t graph_launches, graph_launches_read, captures, captures_read;
+	/* Multiplications of the capture that is about to end: of which call; 0: none. */
+	struct nt_event_capture capture;
+	/* By type and mode: made by launches of graphs; captured, and so not made. */
+	struct nt_gemm_sum replayed[NT_GEMM_SUMS], captured[NT_GEMM_SUMS];
+	bool has_replayed; /* so far */
 	uint64_t events, lost_events; /* so far; those that were lost */
 	uint64_t starts; /* calls so far that only begin communication */
 	uint64_t lost_counted; /* as last read from its counters in the kernel */

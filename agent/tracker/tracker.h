@@ -185,6 +185,8 @@ enum nt_gpu_batch_result {
 /* Takes a batch of records from such a plugin, in ring order. */
 enum nt_gpu_batch_result nt_tracker_gpu_batch(struct nt_tracker *tracker,
 					      const struct nt_event_gpu *batch);
+/* What was multiplied while a stream captured, in ring order before the call that ended it. */
+void nt_tracker_capture(struct nt_tracker *tracker, const struct nt_event_capture *capture);
 /* A matrix multiplication while kernels are reported, in ring order with the batches. */
 void nt_tracker_gemm(struct nt_tracker *tracker, const struct nt_event_gemm *gemm);
 /*

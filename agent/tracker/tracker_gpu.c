@@ -56,6 +56,11 @@ static void add_gemm_time(struct nt_tracker *tracker, struct nt_process *process
 	if (!process->gemm_spans || interval->communicates ||
 	    (process->paused && interval->entry_ns >= process->paused_ns))
 		return;
+	/* Which of its kernels are multiplications is not known. */
+	if (interval->is_of_graph && process->has_replayed) {
+		process->gemm_time.is_partial = true;
+		return;
+	}
 	if (!nt_gemm_spans_kernel(process->gemm_spans, interval->thread, interval->entry_ns,
 				  interval->end_ns - interval->start_ns, &process->gemm_time))
 		tracker->stats.gemm_spans_over_cap++;

@@ -48,6 +48,56 @@ bool nt_tracker_captured_order(struct nt_process *process, const struct nt_probe
 	return nt_graph_wait(process->graph, stream, event);
 }
 
+/* False: there is no place for them, which leaves windows without a rate. */
+static bool add_sums(struct nt_gemm_sum *to, const struct nt_gemm_sum *sum)
+{
+	bool fits = true;
+
+	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
+		size_t at = 0;
+
+		if (!sum[i].calls || !sum[i].key)
+			continue;
+		while (at < NT_GEMM_SUMS && to[at].key && to[at].key != sum[i].key)
+			at++;
+		if (at == NT_GEMM_SUMS) {
+			fits = false;
+			continue;
+		}
+		to[at].key = sum[i].key;
+		to[at].calls += sum[i].calls;
+		to[at].flops += sum[i].flops;
+	}
+	return fits;
+}
+
+/* They count in the totals of the process, although they do not run. */
+void nt_tracker_capture(struct nt_tracker *tracker, const struct nt_event_capture *capture)
+{
+	struct nt_process *process = nt_tracker_process(tracker, capture->h.pid);
+
+	if (!process)
+		return;
+	process->capture = *capture;
+	/* The totals are the process's: of several ranks one may capture, and the others multiply. */
+	if (process->ranks > 1 || capture->h.flags & NT_CAPTURE_MIXED || capture->unread ||
+	    !add_sums(process->captured, capture->sum))
+		process->capture.h.pid = 0;
+}
+
+/* What the capture that the call ended multiplied; NULL: unknown. */
+static const struct nt_gemm_sum *take_capture(struct nt_process *process,
+					      const struct nt_event_call *call)
+{
+	const struct nt_event_header *h = &process->capture.h;
+
+	if (!h->pid || h->tid != call->h.tid || h->entry_ns != call->h.entry_ns)
+		return NULL;
+	process->capture.h.pid = 0;
+	process->captures_read++;
+	return process->capture.sum;
+}
+
 void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
 		      const struct nt_probe *probe, const struct nt_event_call *call)
 {
@@ -69,8 +119,10 @@ void nt_tracker_graph(struct nt_tracker *tracker, struct nt_process *process,
 		}
 	}
 	if (probe->role == NT_ROLE_CAPTURE_END) {
-		if (result != NOT_ITS_ORIGIN && result != WRONG_THREAD)
-			nt_graph_end(process->graph, stream, result ? 0 : handle);
+		if (result == NOT_ITS_ORIGIN || result == WRONG_THREAD)
+			return;
+		nt_graph_end(process->graph, stream, result ? 0 : handle);
+		nt_graph_multiply(process->graph, result ? 0 : handle, take_capture(process, call));
 		return;
 	}
 	if (result)
@@ -123,6 +175,16 @@ static void make_call(const struct launch *launch, const struct nt_graph_call *c
 	}
 }
 
+static void multiply(struct nt_process *process, uint64_t handle)
+{
+	struct nt_gemm_sum sum[NT_GEMM_SUMS];
+
+	if (!nt_graph_multiplies(process->graph, handle, sum))
+		return;
+	process->graph_launches_read += add_sums(process->replayed, sum);
+	process->has_replayed |= sum[0].calls > 0;
+}
+
 bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *process,
 			     struct nt_thread *thread, const struct nt_probe *probe,
 			     const struct nt_event_call *call)
@@ -149,6 +211,7 @@ bool nt_tracker_graph_launch(struct nt_tracker *tracker, struct nt_process *proc
 		return false;
 	}
 	tracker->stats.graphs.launches += count > 0;
+	multiply(process, handle);
 	for (size_t i = 0; i < count; i++)
 		make_call(&launch, &captured[i]);
 	return true;

@@ -161,6 +161,27 @@ static void take_gemm_time(struct nt_tracker *tracker, struct nt_gemm_time time,
 	gemms->gpu_inside_ns = time.inside_ns;
 }
 
+/*
+ * A capture that goes on at the end of the window makes this one and the next uncertain: what it
+ * multiplied so far is in the totals.
+ */
+static void take_graphs(struct nt_tracker *tracker, struct nt_process *process,
+			const struct nt_gpu_total *gpu, struct nt_gemm_window *window)
+{
+	struct nt_gemms *gemms = &window->gemms;
+
+	gemms->graph_launches = process->graph_launches;
+	gemms->graph_launches_read = process->graph_launches_read;
+	gemms->captures = process->captures > process->captures_read
+				  ? process->captures - process->captures_read
+				  : process->captures_read - process->captures;
+	if (!nt_gemm_window_replay(process->replayed, process->captured,
+				   tracker->options.gpu_peak_flops, gpu, window))
+		gemms->graph_launches_read = 0;
+	process->graph_launches = process->graph_launches_read = 0;
+	process->captures = process->captures_read = 0;
+}
+
 /* The same of matrix multiplications. NULL: none. */
 static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_rank *rank,
 					 const struct nt_process_counters *counters,
@@ -184,11 +205,9 @@ static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_r
 		return NULL;
 	nt_gemm_window_fill(&process->gemms, &now, by_runtime, tracker->options.gpu_peak_flops,
 			    host->has_gpu ? &host->gpu : NULL, window);
-	window->gemms.graph_launches = process->graph_launches;
-	window->gemms.captures = process->captures;
+	take_graphs(tracker, process, host->has_gpu ? &host->gpu : NULL, window);
 	take_gemm_time(tracker, time, &window->gemms);
 	process->gemms = now;
-	process->graph_launches = process->captures = 0;
 	for (size_t i = 0; i < window->gemms.gemms; i++)
 		tracker->stats.gemms += window->gemm[i].calls;
 	tracker->stats.gemms_unread += window->unread;

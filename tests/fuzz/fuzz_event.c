@@ -71,6 +71,14 @@ static void read_gemm(const uint8_t *data, size_t size, struct nt_gemm_spans *sp
 	nt_gemm_spans_add(spans, &gemm);
 }
 
+static void read_capture(const uint8_t *data, size_t size)
+{
+	struct nt_event_capture capture;
+
+	if (nt_event_read_capture(data, size, &capture) == 0)
+		assert(size == sizeof(capture) && memcmp(&capture, data, size) == 0);
+}
+
 /* In memory that ends with it. */
 static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
 		       struct sums *sums)
@@ -83,6 +91,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 	memcpy(event, data, size);
 	read_query(event, size);
 	read_gemm(event, size, sums->spans);
+	read_capture(event, size);
 	if (nt_event_read_gpu(event, size, &gpu) == 0) {
 		assert(gpu.records >= 1 && gpu.records <= NT_GPU_BATCH);
 		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);

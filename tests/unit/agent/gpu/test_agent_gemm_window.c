@@ -121,6 +121,72 @@ static void a_full_table_fits(void **state)
 	assert_int_equal(window.gemm[NT_GEMM_SUMS - 1].calls, NT_GEMM_SUMS);
 }
 
+static void launches_of_graphs_add_and_captured_calls_do_not_count(void **state)
+{
+	const struct nt_gemm_totals before = totals(10, 1000);
+	struct nt_gemm_sum replayed[NT_GEMM_SUMS] = {
+		{.key = NT_GEMM_KEY(BF16, COMPUTE_32F), .calls = 100, .flops = 20000},
+		{.key = NT_GEMM_KEY(F64, COMPUTE_64F), .calls = 1, .flops = 10},
+	};
+	struct nt_gemm_sum captured[NT_GEMM_SUMS] = {
+		{.key = NT_GEMM_KEY(BF16, COMPUTE_32F), .calls = 4, .flops = 800}};
+	struct nt_gemm_totals now = totals(25, 4000);
+	struct nt_gemm_window window;
+
+	(void)state;
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_true(nt_gemm_window_replay(replayed, captured, 0, &h100, &window));
+	assert_int_equal(window.gemms.gemms, 2);
+	assert_int_equal(window.gemm[0].calls, 15 + 100 - 4);
+	assert_int_equal(window.gemm[0].flops, 3000 + 20000 - 800);
+	assert_int_equal(window.gemm[1].type, F64);
+	assert_int_equal(window.gemm[1].calls, 1);
+	assert_true(window.gemm[1].peak_flops == 67e12);
+	/* Once. */
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_true(nt_gemm_window_replay(replayed, captured, 0, &h100, &window));
+	assert_int_equal(window.gemms.gemms, 1);
+	assert_int_equal(window.gemm[0].calls, 15);
+	assert_int_equal(window.gemm[0].flops, 3000);
+}
+
+/* They may be read after the totals that have them. */
+static void captured_calls_that_a_window_has_not_wait_for_the_next(void **state)
+{
+	const struct nt_gemm_totals before = totals(10, 1000);
+	struct nt_gemm_sum replayed[NT_GEMM_SUMS] = {0};
+	struct nt_gemm_sum captured[NT_GEMM_SUMS] = {
+		{.key = NT_GEMM_KEY(BF16, COMPUTE_32F), .calls = 20, .flops = 3100}};
+	struct nt_gemm_totals now = totals(25, 4000);
+	struct nt_gemm_window window;
+
+	(void)state;
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_true(nt_gemm_window_replay(replayed, captured, 0, &h100, &window));
+	assert_int_equal(window.gemms.gemms, 0);
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_true(nt_gemm_window_replay(replayed, captured, 0, &h100, &window));
+	assert_int_equal(window.gemm[0].calls, 10);
+	assert_int_equal(window.gemm[0].flops, 2900);
+}
+
+static void graphs_with_more_types_than_a_window_has_are_told(void **state)
+{
+	struct nt_gemm_sum replayed[NT_GEMM_SUMS], captured[NT_GEMM_SUMS] = {0};
+	const struct nt_gemm_totals before = totals(10, 1000);
+	struct nt_gemm_totals now = totals(25, 4000);
+	struct nt_gemm_window window;
+
+	(void)state;
+	for (uint32_t i = 0; i < NT_GEMM_SUMS; i++)
+		replayed[i] = (struct nt_gemm_sum){
+			.key = NT_GEMM_KEY(20 + i, COMPUTE_32F), .calls = 1, .flops = 1};
+	nt_gemm_window_fill(&before, &now, false, 0, &h100, &window);
+	assert_false(nt_gemm_window_replay(replayed, captured, 0, &h100, &window));
+	assert_int_equal(window.gemms.gemms, NT_WIRE_MAX_GEMMS);
+	assert_int_equal(replayed[NT_GEMM_SUMS - 1].key, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +195,9 @@ int main(void)
 		cmocka_unit_test(operations_go_on_beyond_64_bits),
 		cmocka_unit_test(the_peak_is_that_of_all_cards_of_the_process),
 		cmocka_unit_test(a_full_table_fits),
+		cmocka_unit_test(launches_of_graphs_add_and_captured_calls_do_not_count),
+		cmocka_unit_test(captured_calls_that_a_window_has_not_wait_for_the_next),
+		cmocka_unit_test(graphs_with_more_types_than_a_window_has_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

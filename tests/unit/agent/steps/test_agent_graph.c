@@ -436,6 +436,137 @@ static void whatever_happened_all_room_comes_back(void **state)
 	nt_graph_free(graph);
 }
 
+/* ---- multiplications ------------------------------------------------------------------------ */
+
+enum {
+	BF16 = 14,
+	F16 = 2,
+	MODE = 68,
+};
+
+static void capture_sum(struct nt_graph *graph, uint64_t into, uint64_t handle, uint32_t type,
+			uint64_t calls)
+{
+	const struct nt_gemm_sum sum[NT_GEMM_SUMS] = {
+		{.key = NT_GEMM_KEY(1, MODE)}, /* a type without calls meanwhile */
+		{.key = NT_GEMM_KEY(type, MODE), .calls = calls, .flops = 10 * calls},
+	};
+
+	nt_graph_begin(graph, MAIN, into);
+	nt_graph_end(graph, MAIN, handle);
+	nt_graph_multiply(graph, handle, sum);
+}
+
+static void expect_sum(const struct nt_graph *graph, uint64_t handle, uint32_t type, uint64_t calls)
+{
+	struct nt_gemm_sum sum[NT_GEMM_SUMS];
+	uint64_t all = 0;
+
+	assert_true(nt_graph_multiplies(graph, handle, sum));
+	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
+		if (sum[i].key != NT_GEMM_KEY(type, MODE))
+			continue;
+		all += sum[i].calls;
+		assert_int_equal(sum[i].flops, 10 * sum[i].calls);
+	}
+	assert_int_equal(all, calls);
+}
+
+static bool is_summed(const struct nt_graph *graph, uint64_t handle)
+{
+	struct nt_gemm_sum sum[NT_GEMM_SUMS];
+
+	return nt_graph_multiplies(graph, handle, sum);
+}
+
+static void a_graph_multiplies_what_its_captures_did(void **state)
+{
+	struct nt_graph *graph = start();
+	const size_t bytes = nt_graph_bytes(graph);
+
+	(void)state;
+	capture_sum(graph, 0, GRAPH, BF16, 5);
+	expect_sum(graph, GRAPH, BF16, 5);
+	assert_true(nt_graph_bytes(graph) > bytes + NT_GEMM_SUMS * sizeof(struct nt_gemm_sum));
+	/* Instantiated, and captured into again. */
+	nt_graph_copy(graph, EXEC, GRAPH);
+	capture_sum(graph, GRAPH, GRAPH, BF16, 2);
+	capture_sum(graph, GRAPH, GRAPH, F16, 3);
+	expect_sum(graph, GRAPH, BF16, 7);
+	expect_sum(graph, GRAPH, F16, 3);
+	nt_graph_add(graph, EXEC, GRAPH);
+	expect_sum(graph, EXEC, BF16, 12);
+	nt_graph_drop(graph, GRAPH);
+	assert_false(is_summed(graph, GRAPH));
+	expect_sum(graph, EXEC, F16, 3);
+	nt_graph_drop(graph, EXEC);
+	assert_int_equal(nt_graph_bytes(graph), bytes);
+	/* Another capture of this handle is another graph. */
+	capture_sum(graph, 0, GRAPH, BF16, 5);
+	capture_sum(graph, 0, GRAPH, BF16, 1);
+	expect_sum(graph, GRAPH, BF16, 1);
+	capture_sum(graph, 0, GRAPH, BF16, 0);
+	expect_sum(graph, GRAPH, BF16, 0);
+	nt_graph_free(graph);
+}
+
+static void what_one_capture_multiplied_may_be_unknown(void **state)
+{
+	struct nt_graph *graph = start();
+
+	(void)state;
+	nt_graph_multiply(graph, GRAPH, NULL); /* no such graph */
+	nt_graph_begin(graph, MAIN, 0);
+	nt_graph_end(graph, MAIN, GRAPH);
+	assert_false(is_summed(graph, GRAPH)); /* nobody said */
+	nt_graph_copy(graph, EXEC, GRAPH);
+	assert_false(is_summed(graph, EXEC));
+	capture_sum(graph, 0, GRAPH, BF16, 5);
+	nt_graph_begin(graph, MAIN, GRAPH);
+	nt_graph_end(graph, MAIN, GRAPH);
+	nt_graph_multiply(graph, GRAPH, NULL);
+	assert_false(is_summed(graph, GRAPH));
+	/* For good. */
+	capture_sum(graph, GRAPH, GRAPH, BF16, 5);
+	assert_false(is_summed(graph, GRAPH));
+	capture_sum(graph, 0, EXEC, BF16, 5);
+	nt_graph_add(graph, EXEC, GRAPH);
+	assert_false(is_summed(graph, EXEC));
+	nt_graph_free(graph);
+}
+
+/* What it multiplies is in no total of the capture. */
+static void a_graph_launched_in_a_capture_leaves_it_unknown(void **state)
+{
+	struct nt_graph *graph = start();
+	static const struct nt_gemm_sum none[NT_GEMM_SUMS];
+
+	(void)state;
+	capture_sum(graph, 0, EXEC, BF16, 5);
+	nt_graph_begin(graph, MAIN, 0);
+	nt_graph_nest(graph, MAIN, EXEC);
+	nt_graph_end(graph, MAIN, GRAPH);
+	nt_graph_multiply(graph, GRAPH, none);
+	assert_false(is_summed(graph, GRAPH));
+	nt_graph_free(graph);
+}
+
+static void more_types_than_the_cap_leave_it_unknown(void **state)
+{
+	struct nt_graph *graph = start();
+
+	(void)state;
+	capture_sum(graph, 0, GRAPH, 0, 1);
+	for (uint32_t type = 1; type < NT_GEMM_SUMS; type++)
+		capture_sum(graph, GRAPH, GRAPH, type, 1);
+	assert_true(is_summed(graph, GRAPH));
+	capture_sum(graph, GRAPH, GRAPH, 3, 1);
+	expect_sum(graph, GRAPH, 3, 2);
+	capture_sum(graph, GRAPH, GRAPH, NT_GEMM_SUMS, 1);
+	assert_false(is_summed(graph, GRAPH));
+	nt_graph_free(graph);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +587,10 @@ int main(void)
 		cmocka_unit_test(a_capture_never_makes_room_for_its_own_streams),
 		cmocka_unit_test(events_have_a_cap),
 		cmocka_unit_test(whatever_happened_all_room_comes_back),
+		cmocka_unit_test(a_graph_multiplies_what_its_captures_did),
+		cmocka_unit_test(what_one_capture_multiplied_may_be_unknown),
+		cmocka_unit_test(a_graph_launched_in_a_capture_leaves_it_unknown),
+		cmocka_unit_test(more_types_than_the_cap_leave_it_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

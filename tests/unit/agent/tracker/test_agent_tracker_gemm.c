@@ -15,6 +15,7 @@ struct job {
 	uint64_t number; /* of the last record */
 	uint32_t spans_lost;
 	bool skips_number, is_silent;
+	uint32_t graph; /* that its kernels are part of; 0: none */
 };
 
 static void add(struct nt_event_gpu *batch, enum nt_gpu_record_kind kind, uint32_t correlation,
@@ -54,6 +55,7 @@ static void launch(struct job *job, struct nt_event_gpu *batch, enum nt_gpu_reco
 
 	add(batch, NT_GPU_RECORD_LAUNCH, correlation, at_ns, at_ns + 1000, THREAD);
 	add(batch, kind, correlation, at_ns + 2000, at_ns + 2000 + ms * MS, 7);
+	batch->record[batch->records - 1].graph = job->graph;
 }
 
 /* Each with a kernel inside of a multiplication, one outside, one of NCCL and a copy. */
@@ -224,6 +226,55 @@ static void more_multiplications_than_are_kept_are_counted(void **state)
 	node_stop(&job.device.node);
 }
 
+static void cuda(struct node *node, const char *symbol, uint64_t first, uint64_t deref, uint64_t ns)
+{
+	struct nt_event_call call = node_call(node, PID, PID, symbol, NT_LIBRARY_CUDART, ns);
+	struct nt_event_capture capture = {
+		.h = {.pid = PID, .tid = PID, .entry_ns = call.h.entry_ns},
+		.sum = {{.key = NT_GEMM_KEY(14, 68), .calls = 1, .flops = 1}},
+	};
+
+	if (strcmp(symbol, "cudaStreamEndCapture") == 0)
+		nt_tracker_capture(node->tracker, &capture);
+	call.word[0] = first;
+	call.word[1] = STREAM;
+	call.deref = deref;
+	node_event(node, &call);
+}
+
+/* Which of its kernels are multiplications is not known. */
+static void a_graph_that_multiplies_leaves_the_time_unknown(void **state)
+{
+	enum { GRAPH = 0x6600 };
+	struct nt_gemm_time sums;
+	struct node *node;
+	struct job job;
+	size_t first;
+
+	(void)state;
+	begin(&job);
+	node = &job.device.node;
+	open_measurement(&job);
+	job.graph = 3;
+	run_steps(&job, 20);
+	sums = sums_of(&job, 0);
+	assert_true(sums.inside_ns > 0 && sums.own_ns > sums.inside_ns);
+	cuda(node, "cudaStreamBeginCapture", STREAM, 0, 1);
+	cuda(node, "cudaStreamEndCapture", STREAM, GRAPH, 1);
+	cuda(node, "cudaGraphLaunch", GRAPH, 0, 0);
+	run_steps(&job, 10);
+	first = node->windows;
+	run_steps(&job, 30);
+	assert_int_equal(sums_of(&job, first).own_ns, 0);
+	/* Other kernels of such a process are known. */
+	job.graph = 0;
+	run_steps(&job, 10);
+	first = node->windows;
+	run_steps(&job, 30);
+	assert_true(sums_of(&job, first).inside_ns > 0);
+	node_stop(node);
+}
+
 static void what_belongs_to_nobody_is_ignored(void **state)
 {
 	struct nt_event_gemm gemm = {.h = {.pid = PID, .tid = PID, .entry_ns = 1}, .ret_ns = 2};
@@ -246,6 +297,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_multiplies_nothing_states_no_time),
 		cmocka_unit_test(time_in_which_calls_are_not_observed_is_in_neither_sum),
 		cmocka_unit_test(more_multiplications_than_are_kept_are_counted),
+		cmocka_unit_test(a_graph_that_multiplies_leaves_the_time_unknown),
 		cmocka_unit_test(what_belongs_to_nobody_is_ignored),
 	};
 
