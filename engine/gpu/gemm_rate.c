@@ -38,7 +38,9 @@ void nt_gemm_rate_add(struct nt_gemm_rate *rate, const struct nt_window *window,
 	rate->launches += window->launches;
 	rate->launches_inside += gemms->launches;
 	rate->captures += gemms->captures;
-	rate->graph_launches += gemms->graph_launches;
+	rate->all_graph_launches += gemms->graph_launches;
+	if (gemms->graph_launches_read < gemms->graph_launches)
+		rate->graph_launches += gemms->graph_launches - gemms->graph_launches_read;
 	rate->unread += gemms->unread;
 	rate->lost += window->lost;
 	rate->shed |= window->shed;
@@ -67,7 +69,7 @@ static void cover(struct nt_gemm_rate *rate)
 {
 	uint64_t covered = 0, others;
 
-	if (rate->graph_launches || rate->captures || rate->lost ||
+	if (rate->all_graph_launches || rate->captures || rate->lost ||
 	    rate->shed & (NT_WIRE_SHED_LAUNCHES | NT_WIRE_SHED_GEMMS | NT_WIRE_SHED_FUNCTIONS))
 		return;
 	for (size_t i = 0; i < rate->rows; i++)

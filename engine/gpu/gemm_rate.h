@@ -45,7 +45,7 @@ struct nt_gemm_rate {
 	size_t rows;
 	/* While windows are added. */
 	uint64_t observed_ns, launches, launches_inside, captures, lost;
-	uint64_t gpu_ns, gpu_inside_ns, gpu_end_ns;
+	uint64_t gpu_ns, gpu_inside_ns, gpu_end_ns, all_graph_launches;
 	uint32_t shed;
 	bool is_capped; /* there are more types and modes than rows */
 };

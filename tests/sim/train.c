@@ -19,7 +19,7 @@
 struct options {
 	double steps, seconds, host_ms, barrier_every, rank, size, local_rank;
 	double tp, dp, pp, threads, weights_mb;
-	double layers, kernels, microbatches, buckets, gemms;
+	double layers, kernels, microbatches, buckets, gemms, gemm_graph;
 	double poll_ms;
 	enum sim_watchdog_kind watchdog;
 	struct sim_model_options model;
@@ -74,6 +74,8 @@ static const struct number numbers[] = {
 	{"microbatches", AT(microbatches), "of a step (default 1, with pipeline 4)"},
 	{"buckets", AT(buckets), "gradient reductions of a step (default 4)"},
 	{"gemms", AT(gemms), "multiplications of a step through cuBLAS (default 0)"},
+	{"gemm-graph", AT(gemm_graph),
+	 "1: after some steps these are a captured graph (default 0)"},
 	{"gradient-mb", AT(model.gradient_mb), "MiB reduced in a step (default 64)"},
 	{"activation-kb", AT(model.activation_kb),
 	 "KiB of a tensor reduction or send (default 512)"},
@@ -317,7 +319,7 @@ static bool step(struct job *job)
 						 : (double)(sim_now_ns() - job->start_ns) >=
 							   job->opt.seconds * 1e9);
 	if (job->gemm)
-		sim_gemm_enqueue(job->gemm, (uint32_t)job->opt.gemms);
+		sim_gemm_enqueue(job->gemm);
 	wish = sim_training_step(job->training, &fault, wish);
 	truth->steps++;
 	if (every && truth->steps % every == 0)
@@ -367,7 +369,9 @@ static int rank_main(struct job *job)
 	hold_weights((size_t)(job->opt.weights_mb * (1 << 20)));
 	job->start_ns = sim_now_ns();
 	job->training = sim_training_new(&job->world, &job->opt.model);
-	job->gemm = job->opt.gemms > 0 ? sim_gemm_open() : NULL;
+	job->gemm = job->opt.gemms > 0
+			    ? sim_gemm_open((uint32_t)job->opt.gemms, job->opt.gemm_graph > 0)
+			    : NULL;
 	run(job);
 	return 0;
 }

@@ -154,6 +154,15 @@ static void what_hides_launches_hides_the_coverage(void **state)
 	window.gemms.graph_launches = 1;
 	assert_int_equal(rate_of(1).coverage_of, NT_GEMM_COVERAGE_UNKNOWN);
 	assert_int_equal(rate_of(2).graph_launches, 2);
+	/* What they multiply is known, but not what else they launch. */
+	window.gemms.graph_launches = 5;
+	window.gemms.graph_launches_read = 4;
+	assert_int_equal(rate_of(2).graph_launches, 2);
+	window.gemms.graph_launches_read = 5;
+	assert_int_equal(rate_of(2).graph_launches, 0);
+	assert_int_equal(rate_of(1).coverage_of, NT_GEMM_COVERAGE_UNKNOWN);
+	window.gemms.graph_launches_read = 6;
+	assert_int_equal(rate_of(1).graph_launches, 0);
 	assert_near(rate_of(1).flops, 1e12);
 	begin();
 	window.lost = 1;
