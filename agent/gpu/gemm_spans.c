@@ -4,21 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	BACK = 8, /* threads that return at once may be sent in another order */
-};
-
 struct gemm_span {
 	uint64_t entry_ns, ret_ns;
-	uint32_t tid, thread;
+};
+
+struct gemm_thread {
+	uint32_t tid, thread; /* either may name it */
+	uint32_t first, count;
+	uint64_t forgotten_ns; /* return of the last one that is not kept any more; 0: none */
+	struct gemm_span span[NT_GEMM_SPANS]; /* a ring, in the order of time */
 };
 
 struct nt_gemm_spans {
 	uint64_t from_ns, until_ns; /* all that returned in between was sent, or is lost */
-	uint64_t forgotten_ns; /* return of the last one that is not kept any more; 0: none */
 	uint32_t lost;
-	uint32_t first, count;
-	struct gemm_span span[NT_GEMM_SPANS]; /* a ring, by their returns */
+	uint32_t threads;
+	struct gemm_thread *thread[NT_GEMM_SPANS_THREADS]; /* owned */
+	bool has_more; /* threads, of which nothing is known */
 };
 
 int nt_gemm_spans_new(struct nt_gemm_spans **ret_spans)
@@ -33,12 +35,14 @@ int nt_gemm_spans_new(struct nt_gemm_spans **ret_spans)
 
 void nt_gemm_spans_free(struct nt_gemm_spans *spans)
 {
+	for (uint32_t i = 0; spans && i < spans->threads; i++)
+		free(spans->thread[i]);
 	free(spans);
 }
 
-size_t nt_gemm_spans_bytes(void)
+size_t nt_gemm_spans_bytes(const struct nt_gemm_spans *spans)
 {
-	return sizeof(struct nt_gemm_spans);
+	return sizeof(*spans) + spans->threads * sizeof(struct gemm_thread);
 }
 
 bool nt_gemm_spans_batch(struct nt_gemm_spans *spans, uint64_t now_ns, uint32_t lost)
@@ -60,31 +64,54 @@ void nt_gemm_spans_resume(struct nt_gemm_spans *spans, uint64_t from_ns)
 		spans->from_ns = from_ns;
 }
 
-static const struct gemm_span *span_at(const struct nt_gemm_spans *spans, uint32_t index)
+/* NULL: at the cap, or without memory. */
+static struct gemm_thread *take_thread(struct nt_gemm_spans *spans, uint32_t tid, uint32_t name)
 {
-	return &spans->span[(spans->first + index) % NT_GEMM_SPANS];
+	struct gemm_thread *thread;
+
+	for (uint32_t i = 0; i < spans->threads; i++)
+		if (spans->thread[i]->tid == tid && spans->thread[i]->thread == name)
+			return spans->thread[i];
+	thread = spans->threads < NT_GEMM_SPANS_THREADS ? calloc(1, sizeof(*thread)) : NULL;
+	if (!thread) {
+		spans->has_more = true;
+		return NULL;
+	}
+	thread->tid = tid;
+	thread->thread = name;
+	spans->thread[spans->threads++] = thread;
+	return thread;
+}
+
+static const struct gemm_span *span_at(const struct gemm_thread *thread, uint32_t index)
+{
+	return &thread->span[(thread->first + index) % NT_GEMM_SPANS];
 }
 
 void nt_gemm_spans_add(struct nt_gemm_spans *spans, const struct nt_event_gemm *event)
 {
-	if (spans->count == NT_GEMM_SPANS) {
-		spans->forgotten_ns = span_at(spans, 0)->ret_ns;
-		spans->first = (spans->first + 1) % NT_GEMM_SPANS;
-		spans->count--;
+	struct gemm_thread *thread = take_thread(spans, event->h.tid, event->thread);
+
+	if (!thread)
+		return;
+	if (thread->count == NT_GEMM_SPANS) {
+		thread->forgotten_ns = span_at(thread, 0)->ret_ns;
+		thread->first = (thread->first + 1) % NT_GEMM_SPANS;
+		thread->count--;
 	}
-	spans->span[(spans->first + spans->count++) % NT_GEMM_SPANS] =
-		(struct gemm_span){event->h.entry_ns, event->ret_ns, event->h.tid, event->thread};
+	thread->span[(thread->first + thread->count++) % NT_GEMM_SPANS] =
+		(struct gemm_span){event->h.entry_ns, event->ret_ns};
 }
 
 /* The first one that returned at that time or later. */
-static uint32_t returned_from(const struct nt_gemm_spans *spans, uint64_t ns)
+static uint32_t returned_from(const struct gemm_thread *thread, uint64_t ns)
 {
-	uint32_t low = 0, high = spans->count;
+	uint32_t low = 0, high = thread->count;
 
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (span_at(spans, middle)->ret_ns < ns)
+		if (span_at(thread, middle)->ret_ns < ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -92,9 +119,13 @@ static uint32_t returned_from(const struct nt_gemm_spans *spans, uint64_t ns)
 	return low;
 }
 
-static bool is_of(const struct gemm_span *span, uint32_t thread)
+/* NULL: it makes no multiplications. */
+static const struct gemm_thread *find_thread(const struct nt_gemm_spans *spans, uint32_t name)
 {
-	return thread && (span->tid == thread || span->thread == thread);
+	for (uint32_t i = 0; name && i < spans->threads; i++)
+		if (spans->thread[i]->thread == name || spans->thread[i]->tid == name)
+			return spans->thread[i];
+	return NULL;
 }
 
 enum gemm_place {
@@ -103,22 +134,18 @@ enum gemm_place {
 	UNKNOWN,
 };
 
-static enum gemm_place place_of(const struct nt_gemm_spans *spans, uint32_t thread,
+static enum gemm_place place_of(const struct nt_gemm_spans *spans, uint32_t name,
 				uint64_t launch_ns)
 {
-	const uint32_t from = returned_from(spans, launch_ns);
-	uint32_t i = from > BACK ? from - BACK : 0;
+	const struct gemm_thread *thread = find_thread(spans, name);
+	uint32_t at;
 
-	for (; i < spans->count; i++) {
-		const struct gemm_span *span = span_at(spans, i);
-
-		if (i >= from + NT_GEMM_SPANS_BESIDE)
-			return UNKNOWN;
-		if (!is_of(span, thread) || span->ret_ns < launch_ns)
-			continue;
-		return span->entry_ns <= launch_ns ? INSIDE : OUTSIDE;
-	}
-	return OUTSIDE;
+	if (!thread)
+		return spans->has_more ? UNKNOWN : OUTSIDE;
+	if (launch_ns <= thread->forgotten_ns)
+		return UNKNOWN;
+	at = returned_from(thread, launch_ns);
+	return at < thread->count && span_at(thread, at)->entry_ns <= launch_ns ? INSIDE : OUTSIDE;
 }
 
 bool nt_gemm_spans_kernel(const struct nt_gemm_spans *spans, uint32_t thread, uint64_t launch_ns,
@@ -128,7 +155,7 @@ bool nt_gemm_spans_kernel(const struct nt_gemm_spans *spans, uint32_t thread, ui
 
 	if (launch_ns < spans->from_ns)
 		return true; /* from before the measurement */
-	place = launch_ns <= spans->forgotten_ns ? UNKNOWN : place_of(spans, thread, launch_ns);
+	place = place_of(spans, thread, launch_ns);
 	if (place == UNKNOWN) {
 		time->is_partial = true;
 		return false;

@@ -14,8 +14,9 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_GEMM_SPANS = 1 << 13, /* that are kept: kernels run later than they are enqueued */
-	NT_GEMM_SPANS_BESIDE = 64, /* of other threads, at the time of one launch */
+	/* of a thread that are kept: kernels run later than they are enqueued */
+	NT_GEMM_SPANS = 1 << 12,
+	NT_GEMM_SPANS_THREADS = 16, /* that multiply */
 };
 
 /* What kernels took that do not communicate, and the part of those inside of multiplications. */
@@ -29,7 +30,7 @@ struct nt_gemm_spans;
 NT_MUST_CHECK int nt_gemm_spans_new(struct nt_gemm_spans **ret_spans);
 void nt_gemm_spans_free(struct nt_gemm_spans *spans);
 NT_DEFINE_AUTO(nt_gemm_spans, nt_gemm_spans_free)
-size_t nt_gemm_spans_bytes(void);
+size_t nt_gemm_spans_bytes(const struct nt_gemm_spans *spans);
 
 /*
  * A batch of records was handed over at now_ns. Multiplications are sent for NT_GEMM_WATCH_NS after
@@ -45,7 +46,7 @@ void nt_gemm_spans_add(struct nt_gemm_spans *spans, const struct nt_event_gemm *
 
 /*
  * A kernel took `ns`, which the thread enqueued at launch_ns. Added to *time if it is known what the
- * thread did then. False: too many multiplications came since, or were made beside it.
+ * thread did then. False: it made too many multiplications since, or too many threads make some.
  */
 bool nt_gemm_spans_kernel(const struct nt_gemm_spans *spans, uint32_t thread, uint64_t launch_ns,
 			  uint64_t ns, struct nt_gemm_time *time);

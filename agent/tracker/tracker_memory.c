@@ -27,7 +27,7 @@ static size_t bytes_of(const struct nt_process *process)
 	if (process->gpu_records)
 		bytes += nt_gpu_records_bytes();
 	if (process->gemm_spans)
-		bytes += nt_gemm_spans_bytes();
+		bytes += nt_gemm_spans_bytes(process->gemm_spans);
 	if (process->heap)
 		bytes += nt_gpu_heap_bytes(process->heap);
 	return bytes + (process->graph ? nt_graph_bytes(process->graph) : 0);

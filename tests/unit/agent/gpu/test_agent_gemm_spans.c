@@ -86,34 +86,44 @@ static void a_thread_has_the_name_of_either_kind(void **state)
 	assert_sums(15, 3);
 }
 
-/* Each returns while the others are inside; two of them return in the other order. */
+/* As the backward pass has a thread of its own, whatever the other one does meanwhile. */
 static void threads_beside_each_other_are_told_apart(void **state)
 {
-	enum { THREADS = NT_GEMM_SPANS_BESIDE - 1 };
-
 	(void)state;
-	multiply(2, 0, BEGIN + 1, BEGIN + 1001);
-	multiply(1, 0, BEGIN + 1, BEGIN + 1000);
-	for (uint32_t i = 3; i < THREADS; i++)
-		multiply(i, 0, BEGIN + i, BEGIN + 1000 + i);
-	for (uint32_t i = 1; i < THREADS; i++)
-		assert_true(kernel(i, BEGIN + 500, 1));
-	assert_sums(THREADS - 1, THREADS - 1);
-	assert_true(kernel(1, BEGIN + 1001, 1));
-	assert_true(kernel(2, BEGIN + 1001, 1));
-	assert_sums(THREADS + 1, THREADS);
+	multiply(2, 0, BEGIN + 100, BEGIN + 2000);
+	multiply(1, 0, BEGIN + 1, BEGIN + 10);
+	for (uint64_t i = 0; i < 1000; i++)
+		multiply(3, 0, BEGIN + 20 + 10 * i, BEGIN + 25 + 10 * i);
+	multiply(1, 0, BEGIN + 20000, BEGIN + 20010);
+	assert_true(kernel(1, BEGIN + 5, 1));
+	assert_true(kernel(2, BEGIN + 1500, 2));
+	assert_true(kernel(3, BEGIN + 1502, 4));
+	assert_sums(7, 7);
+	assert_true(kernel(1, BEGIN + 500, 8));
+	assert_true(kernel(2, BEGIN + 99, 16));
+	assert_true(kernel(3, BEGIN + 1506, 32));
+	assert_true(kernel(4, BEGIN + 500, 64));
+	assert_sums(127, 7);
 }
 
-static void more_threads_than_the_cap_leave_it_unknown(void **state)
+static void more_threads_than_the_cap_leave_theirs_unknown(void **state)
 {
+	const size_t bytes = nt_gemm_spans_bytes(spans);
+
 	(void)state;
-	for (uint32_t i = 1; i <= NT_GEMM_SPANS_BESIDE + 1; i++)
-		multiply(i, 0, BEGIN + 1, BEGIN + 1000 + i);
-	assert_true(kernel(NT_GEMM_SPANS_BESIDE, BEGIN + 500, 1));
-	assert_sums(1, 1);
-	assert_false(kernel(NT_GEMM_SPANS_BESIDE + 1, BEGIN + 500, 1));
+	for (uint32_t i = 1; i <= NT_GEMM_SPANS_THREADS; i++)
+		multiply(i, 0, BEGIN + 1, BEGIN + 1000);
+	assert_true(kernel(NT_GEMM_SPANS_THREADS, BEGIN + 500, 1));
+	assert_true(kernel(NT_GEMM_SPANS_THREADS + 1, BEGIN + 500, 1));
+	assert_sums(2, 1);
+	assert_true(nt_gemm_spans_bytes(spans) >=
+		    bytes + NT_GEMM_SPANS_THREADS * NT_GEMM_SPANS * 2 * sizeof(uint64_t));
+	multiply(NT_GEMM_SPANS_THREADS + 1, 0, BEGIN + 1, BEGIN + 1000);
+	assert_true(kernel(NT_GEMM_SPANS_THREADS, BEGIN + 500, 1));
+	assert_sums(3, 2);
+	assert_false(kernel(NT_GEMM_SPANS_THREADS + 1, BEGIN + 500, 1));
 	assert_true(sums.is_partial);
-	assert_int_equal(sums.own_ns, 1);
+	assert_int_equal(sums.own_ns, 3);
 }
 
 /* A kernel may be enqueued before more of them than are kept, and run after these. */
@@ -202,7 +212,7 @@ int main(void)
 		TEST(a_kernel_is_inside_if_its_thread_was),
 		TEST(a_thread_has_the_name_of_either_kind),
 		TEST(threads_beside_each_other_are_told_apart),
-		TEST(more_threads_than_the_cap_leave_it_unknown),
+		TEST(more_threads_than_the_cap_leave_theirs_unknown),
 		TEST(more_multiplications_than_the_cap_leave_it_unknown),
 		TEST(what_was_enqueued_before_the_first_batch_does_not_count),
 		TEST(after_a_long_time_without_a_batch_it_begins_anew),

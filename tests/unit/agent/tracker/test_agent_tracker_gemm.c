@@ -213,8 +213,9 @@ static void more_multiplications_than_are_kept_are_counted(void **state)
 	open_measurement(&job);
 	for (uint64_t i = 0; i < NT_GEMM_SPANS + 1; i++) {
 		const struct nt_event_gemm gemm = {
-			.h = {.pid = PID, .tid = 1, .entry_ns = job.device.node.now_ns},
+			.h = {.pid = PID, .tid = PID, .entry_ns = job.device.node.now_ns},
 			.ret_ns = job.device.node.now_ns + 50 * MS,
+			.thread = THREAD,
 		};
 
 		nt_tracker_gemm(job.device.node.tracker, &gemm);
