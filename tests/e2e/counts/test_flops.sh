@@ -81,7 +81,7 @@ stop_agent captures
 [ "$ended" -eq 0 ] || fail "the agent ends with status $ended"
 
 # With the library of GPU time. A multiplication takes 9.37 us of the stand-in GPU, and the step's other kernels 40 ms.
-gemms=1000
+gemms=400 # fewer than are sent in a period, which has three steps
 wanted=$(jq -n "$gemms * 9.37e-3 / ($gemms * 9.37e-3 + 40)")
 export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib
 start_job train 4 --gemms "$gemms"
