@@ -44,7 +44,6 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		nt_code_u8(codec, &group->tier[i], NT_FRAME_T3);
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		struct nt_adaptation *tail = &group->tail[i];
-		struct nt_far_rate *rate = &group->far_rate[i];
 
 		nt_code_real(codec, &tail->windows);
 		nt_code_real(codec, &tail->entries);
@@ -52,11 +51,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		nt_code_real(codec, &tail->after);
 		nt_code_real(codec, &tail->stayed);
 		nt_code_fail(codec, tail->stayed < 0.0 || tail->stayed > tail->after);
-		nt_code_real(codec, &rate->windows);
-		for (int j = 1; j <= NT_FAR_SIZES; j++) {
-			nt_code_real(codec, &rate->far[j]);
-			nt_code_fail(codec, rate->far[j] < 0.0 || rate->far[j] > rate->windows);
-		}
+		nt_state_far_rate(codec, &group->far_rate[i]);
 	}
 	nt_code_real(codec, &group->least_growth);
 	nt_code_real(codec, &group->quiet_growth);

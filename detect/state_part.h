@@ -8,6 +8,7 @@
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);
+void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate);
 void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring);
 /* To be called in this order: each part refers to earlier ones. */
 void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect);

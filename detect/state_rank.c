@@ -17,8 +17,9 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_u8(codec, &track->far_run, UINT8_MAX);
 	nt_code_u8(codec, &track->far_fresh, NT_FAR_FRESH);
-	nt_code_u8(codec, &track->far_first, NT_FAR_SIZES);
-	nt_code_u32(codec, &track->far_windows, UINT32_MAX);
+	nt_state_far_rate(codec, &track->far_given);
+	for (int i = 0; i <= NT_FAR_SIZES; i++)
+		nt_code_u32(codec, &track->far_own.windows[i], UINT32_MAX);
 	nt_code_real(codec, &track->rhythm.at);
 	nt_code_real(codec, &track->rhythm.gap);
 	nt_code_real(codec, &track->rhythm.cost);

@@ -40,6 +40,15 @@ void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesso
 	}
 }
 
+void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate)
+{
+	nt_code_real(codec, &rate->windows);
+	for (int i = 1; i <= NT_FAR_SIZES; i++) {
+		nt_code_real(codec, &rate->far[i]);
+		nt_code_fail(codec, rate->far[i] < 0.0 || rate->far[i] > rate->windows);
+	}
+}
+
 void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring)
 {
 	nt_code_u32(codec, &ring->count, NT_RING_MAX);

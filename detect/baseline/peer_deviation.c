@@ -68,6 +68,15 @@ static uint8_t size_of(const struct nt_contest *c, const struct nt_past *past,
 	return nt_far_size(window->peer_deviation / width);
 }
 
+/* The step at which it ended, of the job. */
+static double place_of(const struct nt_contest *c, const struct nt_cusum_window *window)
+{
+	const struct nt_history *history = &c->detect->step.history;
+	const double frames = (double)(c->detect->frames - window->frame);
+
+	return history->steps + 1.0 - frames * nt_history_last_steps(history);
+}
+
 /*
  * Adds the window to the rate of far ones. Only the first of several far windows counts, as a
  * single disturbance may last. While a rank's sum is above zero it does not define what is healthy.
@@ -77,38 +86,62 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 {
 	struct nt_far_rate *rate = &c->group->far_rate[c->series], others = *rate;
 	struct nt_far_rate rest = c->detect->scratch.far_rate[c->series];
-	const struct nt_history *history = &c->detect->step.history;
 	const uint8_t size = size_of(c, past, &window);
-	struct nt_far_own own;
 	double gain = 0.0;
 	uint8_t least;
 	bool is_far;
 
 	track->marked += ((size > 0) - track->marked) / NT_MARKED_WINDOWS;
-	if (track->rate.sum > 0.0)
-		others = nt_far_rate_without(rate, track->far_first, track->rate.windows);
+	nt_far_rate_fade(&track->far_given);
+	nt_far_rate_minus(&others, &track->far_given);
 	nt_far_rate_minus(&rest, rate);
 	least = nt_far_rate_least(&others, &rest);
 	is_far = size >= least;
 	if (track->far_fresh != NT_FAR_FRESH) {
 		if (track->rate.sum <= 0.0) {
 			nt_far_rate_add(rate, size);
-			track->far_first = size;
-			track->far_windows = 0;
+			nt_far_rate_add(&track->far_given, size);
+			track->far_own = (struct nt_far_own){0};
 		}
-		own.windows = track->rate.windows;
-		own.far = track->far_windows;
-		gain = nt_far_rate_gain(&others, &rest, &own, least, is_far);
-		track->far_windows += is_far;
+		gain = nt_far_rate_gain(&others, &rest, &track->far_own, least, size);
+		track->far_own.windows[size]++;
 		if (is_far)
-			nt_far_rhythm_add(&track->rhythm, history->steps + 1.0,
-					  nt_history_last_steps(history), window.cost);
+			nt_far_rhythm_add(&track->rhythm, place_of(c, &window),
+					  nt_history_last_steps(&c->detect->step.history),
+					  window.cost);
 	}
 	if (is_far)
 		track->far_fresh = NT_FAR_FRESH;
 	else
 		track->far_fresh -= track->far_fresh > 0;
 	nt_cusum_grow(&track->rate, &c->detect->rules, &window, gain);
+}
+
+/*
+ * Adds the windows from which the incomplete past was learned: only now is it known what is permanent
+ * about the rank. `window` is the present one, `base` the divisor of its deviation. The job's step is
+ * taken to have been longer by what the rank was.
+ */
+static void count_far_before(struct nt_contest *c, const struct nt_detect_rank *rank,
+			     struct nt_track *track, const struct nt_past *so_far, double base,
+			     struct nt_cusum_window window)
+{
+	const struct nt_lesson *lesson = nt_detect_rank_lesson(c->detect, rank, c->series);
+	const uint64_t now_ns = window.start_ns;
+	const double window_ns = c->step * nt_history_last_steps(&c->detect->step.history);
+
+	for (uint32_t i = 0; i < track->past.count; i++) {
+		const double ago_ns = (double)(c->detect->frames - lesson->frame[i]) * window_ns;
+		double excess;
+
+		window.frame = lesson->frame[i];
+		window.start_ns = now_ns - (uint64_t)fmin((double)now_ns, ago_ns);
+		window.peer_deviation = lesson->peer_deviation[i] -
+					nt_stats_max(0.0, so_far->peer_deviation_centre);
+		excess = window.peer_deviation * base;
+		window.cost = excess / (c->step + nt_stats_max(0.0, excess));
+		count_far(c, track, &track->past, window);
+	}
 }
 
 /* A role of two: each is the other's only peer. */
@@ -213,7 +246,10 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
-	if ((c->mode == NT_MODE_PEERS || is_pair(c)) && (learns || has_past)) {
+	if ((c->mode == NT_MODE_PEERS || is_pair(c)) &&
+	    (learns || has_past || track->rate.sum > 0.0)) {
+		if (learns && track->past.count == NT_PAST_SOME && track->far_given.windows <= 0.0)
+			count_far_before(c, rank, track, &so_far, base, shift);
 		shift.peer_deviation =
 			peer_deviation -
 			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);

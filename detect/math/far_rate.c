@@ -34,18 +34,6 @@ void nt_far_rate_add(struct nt_far_rate *rate, uint8_t size)
 		rate->far[size] += 1.0;
 }
 
-struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint8_t size,
-				       uint32_t windows)
-{
-	const double own = pow(NT_FAR_RATE_KEPT, windows);
-	struct nt_far_rate others = *rate;
-
-	others.windows = nt_stats_max(0.0, rate->windows - own);
-	if (size)
-		others.far[size] = nt_stats_max(0.0, rate->far[size] - own);
-	return others;
-}
-
 static double count_of(const struct nt_far_rate *rate, uint8_t least)
 {
 	double far = 0.0;
@@ -69,26 +57,53 @@ void nt_far_rate_minus(struct nt_far_rate *sum, const struct nt_far_rate *rate)
 		sum->far[i] = nt_stats_max(0.0, sum->far[i] - rate->far[i]);
 }
 
-/* Share of the healthy windows of other groups that are of this size or more, in most jobs. */
-static double share_of_rest(const struct nt_far_rate *rest, uint8_t least)
+/* Its windows of this size or more; 0: all of them. */
+static double own_of(const struct nt_far_own *own, uint8_t least)
 {
-	return (count_of(rest, least) + 1.0) / (rest->windows + NT_FAR_RATE_PRIOR);
+	double windows = 0.0;
+
+	for (int i = least; i <= NT_FAR_SIZES; i++)
+		windows += own->windows[i];
+	return windows;
 }
 
-/* The same of a group. */
-static double usual_share(const struct nt_far_rate *others, const struct nt_far_rate *rest,
-			  uint8_t least)
+/*
+ * Part of healthy far windows that are of this size, before any of the other ranks is known: of a
+ * Pareto tail of exponent 1, or of what made the rank itself far.
+ */
+static double prior_part(const struct nt_far_own *own, uint8_t size)
 {
-	return (count_of(others, least) + NT_FAR_RATE_PRIOR * share_of_rest(rest, least)) /
+	const double tail = ldexp(1.0, size < NT_FAR_SIZES ? -size : 1 - NT_FAR_SIZES);
+
+	return (NT_FAR_SIZES_PRIOR * tail + own->windows[size]) / (NT_FAR_SIZES_PRIOR + own_of(own, 1));
+}
+
+/* Share of the healthy windows of a group that are of this size, in most jobs. */
+static double usual_share(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			  const struct nt_far_own *own, uint8_t size)
+{
+	const double of_rest = (rest->far[size] + prior_part(own, size)) /
+			       (rest->windows + NT_FAR_RATE_PRIOR);
+
+	return (others->far[size] + NT_FAR_RATE_PRIOR * of_rest) /
 	       (others->windows + NT_FAR_RATE_PRIOR);
+}
+
+/* The same in a job whose healthy ranks are far often. */
+static double often_share(const struct nt_far_rate *others, const struct nt_far_own *own,
+			  uint8_t size)
+{
+	return (others->far[size] +
+		NT_FAR_RATE_OFTEN_PRIOR * NT_FAR_RATE_OFTEN * prior_part(own, size)) /
+	       (others->windows + NT_FAR_RATE_OFTEN_PRIOR);
 }
 
 /* Probability that healthy ranks of this job are far often, by all windows. */
 static double often_chance(const struct nt_far_rate *others, const struct nt_far_rate *rest,
 			   const struct nt_far_own *own, uint8_t least)
 {
-	const double far = count_of(others, least) + count_of(rest, least) + own->far;
-	const double windows = others->windows + rest->windows + own->windows;
+	const double far = count_of(others, least) + count_of(rest, least) + own_of(own, least);
+	const double windows = others->windows + rest->windows + own_of(own, 0);
 	const double often = NT_FAR_RATE_OFTEN, usual = 1.0 / NT_FAR_RATE_PRIOR;
 	const double odds =
 		NT_FAR_RATE_OFTEN_JOBS *
@@ -98,30 +113,47 @@ static double often_chance(const struct nt_far_rate *others, const struct nt_far
 	return isfinite(odds) ? odds / (1.0 + odds) : 1.0;
 }
 
+/* Share of the healthy windows of a group that are of this size or more, in most jobs. */
+static double usual_share_from(const struct nt_far_rate *others, const struct nt_far_rate *rest,
+			       uint8_t least)
+{
+	const struct nt_far_own none = {0};
+	double share = 0.0;
+
+	for (uint8_t i = least; i <= NT_FAR_SIZES; i++)
+		share += usual_share(others, rest, &none, i);
+	return share;
+}
+
 uint8_t nt_far_rate_least(const struct nt_far_rate *others, const struct nt_far_rate *rest)
 {
-	if (NT_FAR_RATE_TIMES * usual_share(others, rest, 1) <= NT_FAR_RATE_FAULTY)
+	if (NT_FAR_RATE_TIMES * usual_share_from(others, rest, 1) <= NT_FAR_RATE_FAULTY)
 		return 1;
 	for (uint8_t least = 2; least <= NT_FAR_SIZES; least++)
-		if (usual_share(others, rest, least) <= 1.0 / NT_FAR_RATE_PRIOR)
+		if (usual_share_from(others, rest, least) <= 1.0 / NT_FAR_RATE_PRIOR)
 			return least;
 	return 1;
 }
 
 double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_rate *rest,
-			const struct nt_far_own *own, uint8_t least, bool is_far)
+			const struct nt_far_own *own, uint8_t least, uint8_t size)
 {
-	const double often =
-		(count_of(others, least) + NT_FAR_RATE_OFTEN_PRIOR * NT_FAR_RATE_OFTEN) /
-		(others->windows + NT_FAR_RATE_OFTEN_PRIOR);
 	const double chance = often_chance(others, rest, own, least);
-	const double healthy = chance * often + (1.0 - chance) * usual_share(others, rest, least);
-	const double faulty = nt_stats_max(NT_FAR_RATE_FAULTY, NT_FAR_RATE_TIMES * healthy);
+	const double sizes = NT_FAR_SIZES - least + 1, far = own_of(own, least);
+	double healthy[NT_FAR_SIZES + 1] = {1.0}, faulty[NT_FAR_SIZES + 1] = {1.0};
 
-	if (faulty >= 1.0 - NT_FAR_RATE_FAULTY)
+	for (uint8_t i = least; i <= NT_FAR_SIZES; i++) {
+		healthy[i] = chance * often_share(others, own, i) +
+			     (1.0 - chance) * usual_share(others, rest, own, i);
+		faulty[i] = nt_stats_max(
+			NT_FAR_RATE_FAULTY * (own->windows[i] + 1.0) / (far + sizes), healthy[i]);
+		healthy[0] -= healthy[i];
+		faulty[0] -= faulty[i];
+	}
+	if (faulty[0] <= NT_FAR_RATE_FAULTY)
 		return 0.0;
-	return log(is_far ? faulty / healthy : (1.0 - faulty) / (1.0 - healthy)) /
-	       nt_cusum_exponent();
+	size = size < least ? 0 : size;
+	return log(faulty[size] / healthy[size]) / nt_cusum_exponent();
 }
 
 static double tolerance_of(double window)

@@ -25,12 +25,6 @@ uint8_t nt_far_size(double widths);
 void nt_far_rate_add(struct nt_far_rate *rate, uint8_t size);
 /* Decays old windows; called before a round's windows are added. */
 void nt_far_rate_fade(struct nt_far_rate *rate);
-/*
- * The rate of the other ranks: without the far window of this size, so many windows ago, that a
- * rank's own sum began with. It is evidence of that rank, and says nothing about its peers.
- */
-struct nt_far_rate nt_far_rate_without(const struct nt_far_rate *rate, uint8_t size,
-				       uint32_t windows);
 /* sum + rate; sum - rate, at least 0. */
 void nt_far_rate_plus(struct nt_far_rate *sum, const struct nt_far_rate *rate);
 void nt_far_rate_minus(struct nt_far_rate *sum, const struct nt_far_rate *rate);
@@ -39,21 +33,25 @@ void nt_far_rate_minus(struct nt_far_rate *sum, const struct nt_far_rate *rate);
  * would hardly differ, it is the size that they hardly ever reach.
  */
 uint8_t nt_far_rate_least(const struct nt_far_rate *others, const struct nt_far_rate *rest);
-/* A rank's own windows since its sum left zero, and those of them that were far. */
+/* A rank's own windows by size since its sum left zero; size 0 is a window that is not far. */
 struct nt_far_own {
-	uint32_t windows, far;
+	uint32_t windows[NT_FAR_SIZES + 1];
 };
 
 /*
- * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of `least` or
- * more. It is the logarithm of the likelihood ratio of a faulty to a healthy rank (Page, 1954),
- * divided by that exponent. 0: healthy ranks are as far so often that a fault would not differ.
- * While little is known of the others of its group, the rate is that of the `rest`: of the other
- * groups. While little is known of any, the rank's own far windows may be those of a job in which
- * all ranks are far at times: the rate of healthy ranks is a mixture of both kinds of jobs.
+ * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of this
+ * size; one below `least` is not far. It is the logarithm of the likelihood ratio of a faulty to a
+ * healthy rank (Page, 1954), divided by that exponent. A faulty rank is far in NT_FAR_RATE_FAULTY of
+ * its windows at least, of sizes as its own ones so far (Laplace's rule of succession). 0: healthy
+ * ranks are far so often that a fault would not differ.
+ *
+ * `others`: of its group, without the rank itself. While little is known of them, the rate is that of
+ * the `rest`: of the other groups. While little is known of any, the rank's own far windows may be
+ * those of a job in which all ranks are far at times, and healthy ones may be of their sizes: the
+ * rate of healthy ranks is a mixture of both kinds of jobs.
  */
 double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_rate *rest,
-			const struct nt_far_own *own, uint8_t least, bool is_far);
+			const struct nt_far_own *own, uint8_t least, uint8_t size);
 
 /*
  * Whether a rank falls far behind at equal distances: then its program does so every so many steps,

@@ -73,8 +73,8 @@ struct nt_track {
 	uint8_t far_run; /* far windows in a row until now, at most 255; see nt_adaptation */
 	/* Of the last windows, how many until the evidence of a far one (nt_far_rate) is old. */
 	uint8_t far_fresh;
-	uint8_t far_first; /* size of the window that `rate` began with, 0: none */
-	uint32_t far_windows; /* far ones added to `rate` since it left zero */
+	struct nt_far_rate far_given; /* what it added to its group's rate */
+	struct nt_far_own far_own; /* windows added to `rate` since it left zero */
 	double marked; /* share of about the last NT_MARKED_WINDOWS in which it was far behind */
 	bool always; /* accused of a level present from the start: its past is no reference */
 	uint8_t peers_seen; /* at most 255 */

@@ -74,10 +74,10 @@ static uint32_t windows_before(const double *value, uint32_t count, uint32_t som
 
 /*
  * The windows from `first` on in which the rank did not fall behind its peers, if it did so at times
- * only: also if that is most of the time. Returns their number.
+ * only: also if that is most of the time, but for `some` windows. Returns their number.
  */
 static uint32_t take_windows(const struct nt_lesson *lesson, uint32_t first, uint32_t n,
-			     bool by_peers, double *ret_peer_deviation, double *ret_value)
+			     uint32_t some, double *ret_peer_deviation, double *ret_value)
 {
 	const double *peer_deviation = lesson->peer_deviation + first;
 	double sorted[NT_PAST_WINDOWS], most;
@@ -85,7 +85,7 @@ static uint32_t take_windows(const struct nt_lesson *lesson, uint32_t first, uin
 
 	memcpy(sorted, peer_deviation, n * sizeof(sorted[0]));
 	nt_stats_sort(sorted, n);
-	normal = by_peers ? nt_stats_lower_mode(sorted, n, NT_PAST_SOME, NT_STEPPED_UP) : n;
+	normal = nt_stats_lower_mode(sorted, n, some, NT_STEPPED_UP);
 	most = sorted[normal - 1];
 	for (uint32_t i = 0; i < n; i++) {
 		if (peer_deviation[i] > most)
@@ -100,7 +100,7 @@ static uint32_t take_windows(const struct nt_lesson *lesson, uint32_t first, uin
 static bool past_so_far(const struct nt_past *past, const struct nt_lesson *lesson, bool by_peers,
 			struct nt_past *ret_past)
 {
-	uint32_t n = past->count, skipped;
+	uint32_t n = past->count, skipped, taken;
 	double peer_deviation[NT_PAST_WINDOWS], value[NT_PAST_WINDOWS];
 
 	if (past->ready || n < NT_PAST_SOME)
@@ -108,10 +108,11 @@ static bool past_so_far(const struct nt_past *past, const struct nt_lesson *less
 	skipped = windows_of_warm_up(lesson->value, n);
 	n = windows_before(lesson->value + skipped, n - skipped, NT_PAST_FEW);
 	*ret_past = (struct nt_past){.count = n};
-	n = take_windows(lesson, skipped, n, by_peers, peer_deviation, value);
-	ret_past->peer_deviation_centre = nt_stats_median_of(peer_deviation, n);
+	taken = take_windows(lesson, skipped, n, by_peers ? NT_PAST_FEW : n, peer_deviation, value);
+	ret_past->peer_deviation_centre = nt_stats_median_of(peer_deviation, taken);
 	ret_past->peer_deviation_width =
-		most_deviation(peer_deviation, n, ret_past->peer_deviation_centre);
+		most_deviation(peer_deviation, taken, ret_past->peer_deviation_centre);
+	n = take_windows(lesson, skipped, n, by_peers ? NT_PAST_SOME : n, peer_deviation, value);
 	ret_past->value_centre = nt_stats_median_of(value, n);
 	ret_past->value_width = most_deviation(value, n, ret_past->value_centre);
 	ret_past->value_width =
@@ -151,7 +152,8 @@ static void learn(struct nt_past *past, struct nt_lesson *lesson, double peer_de
 	if (past->count < NT_PAST_WINDOWS)
 		return;
 	past->ready = true;
-	n = take_windows(lesson, 0, NT_PAST_WINDOWS, by_peers, normal_deviation, normal_value);
+	n = take_windows(lesson, 0, NT_PAST_WINDOWS, by_peers ? NT_PAST_SOME : NT_PAST_WINDOWS,
+			 normal_deviation, normal_value);
 	past->peer_deviation_centre = nt_stats_median_of(normal_deviation, n);
 	past->peer_deviation_width = nt_stats_mad(normal_deviation, n, past->peer_deviation_centre);
 	past->value_centre = nt_stats_median_of(normal_value, n);

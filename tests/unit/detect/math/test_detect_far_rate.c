@@ -9,21 +9,25 @@
 static const struct nt_far_rate unknown = {0};
 
 /* Of a rank of which nothing is known, in the only group. */
-static double gain(const struct nt_far_rate *others, uint8_t least, bool is_far)
+static double gain(const struct nt_far_rate *others, uint8_t size)
 {
-	return nt_far_rate_gain(others, &unknown, &(struct nt_far_own){0}, least, is_far);
+	return nt_far_rate_gain(others, &unknown, &(struct nt_far_own){0}, 1, size);
 }
 
 /* The largest sum over such windows. */
 static double largest_sum(struct nt_far_rate *rate, double part, uint32_t windows, uint64_t seed)
 {
 	struct sim sim = {.seed = seed};
+	struct nt_far_own own = {0};
 	double sum = 0.0, most = 0.0;
 
 	for (uint32_t i = 0; i < windows; i++) {
-		const bool far = sim_uniform(&sim) < part;
+		const uint8_t size = sim_uniform(&sim) < part;
 
-		sum = fmax(0.0, sum + gain(rate, 1, far));
+		if (sum <= 0.0)
+			own = (struct nt_far_own){0};
+		sum = fmax(0.0, sum + nt_far_rate_gain(rate, &unknown, &own, 1, size));
+		own.windows[size]++;
 		most = fmax(most, sum);
 	}
 	return most;
@@ -72,8 +76,13 @@ static void where_all_are_far_at_times_one_that_is_proves_nothing(void **state)
 	struct nt_far_rate rate = watch(0.35, 8000);
 
 	(void)state;
-	assert_true(gain(&rate, 1, true) == 0.0);
-	assert_true(gain(&rate, 1, false) == 0.0);
+	assert_true(gain(&rate, 1) == 0.0);
+	assert_true(gain(&rate, 0) < 0.0);
+	/* A size that none of them reaches still does. */
+	assert_true(gain(&rate, 3) > 1.0);
+	rate = watch(0.9, 8000);
+	for (uint8_t size = 0; size <= NT_FAR_SIZES; size++)
+		assert_true(gain(&rate, size) == 0.0);
 }
 
 static void a_few_healthy_windows_do_not_make_one_far_window_decide(void **state)
@@ -82,40 +91,72 @@ static void a_few_healthy_windows_do_not_make_one_far_window_decide(void **state
 	double last;
 
 	(void)state;
-	/* Of 50 and more: at most ln(0.2 × 50) / 2. */
-	last = gain(&rate, 1, true);
-	assert_true(last < log(10.0) / 2.0);
-	assert_true(last > log(6.0) / 2.0);
+	/* Half of the healthy ones are of the least size, and a sixth of a faulty rank's. */
+	last = gain(&rate, 1);
+	assert_true(last < log(0.033 / 0.01) / 2.0);
+	assert_true(last > log(0.02 / 0.01) / 2.0);
 	nt_far_rate_add(&rate, 0);
-	assert_true(gain(&rate, 1, true) > last);
+	assert_true(gain(&rate, 1) > last);
 	nt_far_rate_add(&rate, 1);
-	assert_true(gain(&rate, 1, true) < last);
-	assert_true(gain(&rate, 1, false) < 0.0);
+	assert_true(gain(&rate, 1) < last);
+	assert_true(gain(&rate, 0) < 0.0);
 }
 
 /* Its first far window counts as one of the group's, and is no reference for its second one. */
 static void a_ranks_own_far_window_is_not_held_against_its_evidence(void **state)
 {
-	struct nt_far_rate rate = {0}, others;
+	struct nt_far_rate rate = {0}, given = {0}, others;
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		nt_far_rate_add(&rate, false);
-	nt_far_rate_add(&rate, true);
-	for (int i = 0; i < 3; i++)
+		nt_far_rate_add(&rate, 0);
+	nt_far_rate_add(&rate, 1);
+	nt_far_rate_add(&given, 1);
+	for (int i = 0; i < 3; i++) {
 		nt_far_rate_fade(&rate);
-	others = nt_far_rate_without(&rate, 1, 3);
+		nt_far_rate_fade(&given);
+	}
+	others = rate;
+	nt_far_rate_minus(&others, &given);
 	assert_true(fabs(others.far[1]) < 1e-9);
 	assert_true(fabs(others.windows - 100.0 * pow(NT_FAR_RATE_KEPT, 3)) < 1e-9);
-	assert_true(gain(&others, 1, true) > gain(&rate, 1, true));
-	/* A rank that was not in all rounds. */
-	others = nt_far_rate_without(&rate, 1, 0);
-	assert_true(others.far[1] == 0.0);
+	assert_true(gain(&others, 1) > gain(&rate, 1));
+}
+
+/* Of as few healthy windows, larger sizes are more seldom: half as often as the one before. */
+static void a_larger_size_is_more_evidence(void **state)
+{
+	struct nt_far_rate rate = {0};
+
+	(void)state;
+	assert_true(fabs(gain(&rate, 2) - gain(&rate, 1) - log(2.0) / 2.0) < 1e-9);
+	assert_true(fabs(gain(&rate, 3) - gain(&rate, 2) - log(2.0) / 2.0) < 1e-9);
+	/* The last one has the rest of the tail. */
+	assert_true(fabs(gain(&rate, 6) - gain(&rate, 5)) < 1e-9);
+}
+
+/*
+ * A fault costs about as much each time: of ten far windows five are expected to be of that size then,
+ * and not a sixth. Where nothing is known of the others, theirs may be of that size as well.
+ */
+static void a_size_that_returns_is_more_evidence(void **state)
+{
+	const struct nt_far_own same = {.windows = {10, 4}};
+	struct nt_far_rate rate = watch(0.002, 8000);
+	double more;
+
+	(void)state;
+	more = nt_far_rate_gain(&rate, &unknown, &same, 1, 1) - gain(&rate, 1);
+	assert_true(more > log(2.9) / 2.0 && more < log(3.0) / 2.0);
+	assert_true(nt_far_rate_gain(&rate, &unknown, &same, 1, 2) < gain(&rate, 2));
+	assert_true(nt_far_rate_gain(&unknown, &unknown, &same, 1, 1) - gain(&unknown, 1) <
+		    log(2.0) / 2.0);
 }
 
 /* Healthy work of a heavy tail: what lies beyond the tail is as telling as if there were none. */
 static void beyond_a_heavy_tail_few_windows_are_enough(void **state)
 {
+	const struct nt_far_own none = {0};
 	struct nt_far_rate rate = {0};
 
 	(void)state;
@@ -123,7 +164,11 @@ static void beyond_a_heavy_tail_few_windows_are_enough(void **state)
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rate, i % 10 ? 0 : i % 20 ? 1 : 2);
 	assert_int_equal(nt_far_rate_least(&rate, &unknown), 3);
-	assert_true(gain(&rate, 3, true) > 2.0 * gain(&rate, 1, true));
+	assert_true(gain(&rate, 1) < 0.05 && gain(&rate, 2) < 0.05);
+	assert_true(nt_far_rate_gain(&rate, &unknown, &none, 3, 3) > 1.5);
+	/* What healthy ranks reach often tells as little as that it is not far. */
+	assert_true(nt_far_rate_gain(&rate, &unknown, &none, 3, 2) ==
+		    nt_far_rate_gain(&rate, &unknown, &none, 3, 0));
 	/* A tail without an end. */
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rate, NT_FAR_SIZES);
@@ -136,20 +181,20 @@ static void beyond_a_heavy_tail_few_windows_are_enough(void **state)
  */
 static void what_little_is_known_of_the_others_may_be_true_of_all(void **state)
 {
-	const struct nt_far_own none = {0}, often = {.windows = 10, .far = 4};
+	const struct nt_far_own none = {0}, often = {.windows = {6, 1, 1, 1, 1}};
 	struct nt_far_rate rate = {0};
 	double least;
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
 		nt_far_rate_add(&rate, 0);
-	least = nt_far_rate_gain(&rate, &unknown, &often, 1, true);
-	assert_true(least < 0.7 * nt_far_rate_gain(&rate, &unknown, &none, 1, true));
+	least = nt_far_rate_gain(&rate, &unknown, &often, 1, 1);
+	assert_true(least < 0.7 * nt_far_rate_gain(&rate, &unknown, &none, 1, 1));
 	for (int i = 0; i < 300; i++)
 		nt_far_rate_add(&rate, 0);
-	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, true) > 2.0 * least);
-	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, true) >
-		    0.99 * nt_far_rate_gain(&rate, &unknown, &none, 1, true));
+	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, 1) > 2.0 * least);
+	assert_true(nt_far_rate_gain(&rate, &unknown, &often, 1, 1) >
+		    0.99 * nt_far_rate_gain(&rate, &unknown, &none, 1, 1));
 }
 
 static void what_is_not_known_of_a_group_is_taken_from_the_rest(void **state)
@@ -160,11 +205,11 @@ static void what_is_not_known_of_a_group_is_taken_from_the_rest(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rest, i % 500 == 0);
-	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, true) > 1.5 * gain(&rate, 1, true));
+	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, 1) > 1.5 * gain(&rate, 1));
 	/* What the group itself shows outweighs it. */
 	for (int i = 0; i < 1000; i++)
 		nt_far_rate_add(&rate, i % 50 == 0);
-	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, true) < 1.1 * gain(&rate, 1, true));
+	assert_true(nt_far_rate_gain(&rate, &rest, &none, 1, 1) < 1.1 * gain(&rate, 1));
 	often = rest;
 	nt_far_rate_plus(&often, &rate);
 	assert_true(often.windows == 2000.0 && often.far[1] == 22.0);
@@ -183,7 +228,8 @@ static void a_size_is_twice_as_large_as_the_one_before(void **state)
 	assert_int_equal(nt_far_size(6.0), 2);
 	assert_int_equal(nt_far_size(12.0), 3);
 	assert_int_equal(nt_far_size(24.0), 4);
-	assert_int_equal(nt_far_size(1e300), 4);
+	assert_int_equal(nt_far_size(96.0), 6);
+	assert_int_equal(nt_far_size(1e300), 6);
 }
 
 int main(void)
@@ -194,6 +240,8 @@ int main(void)
 		cmocka_unit_test(where_all_are_far_at_times_one_that_is_proves_nothing),
 		cmocka_unit_test(a_few_healthy_windows_do_not_make_one_far_window_decide),
 		cmocka_unit_test(a_ranks_own_far_window_is_not_held_against_its_evidence),
+		cmocka_unit_test(a_larger_size_is_more_evidence),
+		cmocka_unit_test(a_size_that_returns_is_more_evidence),
 		cmocka_unit_test(beyond_a_heavy_tail_few_windows_are_enough),
 		cmocka_unit_test(what_little_is_known_of_the_others_may_be_true_of_all),
 		cmocka_unit_test(what_is_not_known_of_a_group_is_taken_from_the_rest),
