@@ -50,7 +50,7 @@ table() { "$bin/neutracer" jobs "$job_id" --server "http://127.0.0.1:$port" --to
 table | grep -Eq '[0-9.]+[GT] [0-9]+% [0-9]+%' || fail "the table lacks them: $(table)"
 awk '$1 == "neutracer_agent_gemms_total" && $2 > 0 { found = 1 } END { exit !found }' "$work/agent-here.prom" ||
   fail "they are not counted"
-ranks | jq -r '.[0].gemms | "\(.flops_per_second / 1e9 | floor) GFLOP/s, \(.coverage * 100 | floor) % of the launches"'
+ranks | jq -r '.[0].gemms | "\(.flops_per_second) FLOP/s, \(.coverage) of the launches"'
 kill_job TERM
 stop_agent here
 [ "$ended" -eq 0 ] || fail "the agent ends with status $ended"
@@ -75,7 +75,7 @@ seen 4
 replays() { ranks | jq -e 'all(.[]; .gemms.graph_launches == 0 and .gemms.coverage == null and .gemms.types[0].type == "bf16" and
   '"$of_a_step"' > 0.9 and '"$of_a_step"' < 1.1)' >/dev/null; }
 wait_until 60 "what graphs multiply" replays || fail "graphs multiply something else: $(ranks | jq -c ".[] | [$of_a_step, .gemms]")"
-ranks | jq -r '.[0].gemms | "\(.flops_per_second / 1e9 | floor) GFLOP/s by launches of a graph"'
+ranks | jq -r '.[0].gemms | "\(.flops_per_second) FLOP/s by launches of a graph"'
 kill_job TERM
 stop_agent captures
 [ "$ended" -eq 0 ] || fail "the agent ends with status $ended"
@@ -91,7 +91,7 @@ measured() { stated '.gpu_time_share != null and .gpu_time_at != null and
   .gpu_time_share > 0.9 * '"$wanted"' and .gpu_time_share < 1.1 * '"$wanted"; }
 wait_until 60 "the share of GPU time" measured ||
   fail "the share of GPU time is not $wanted: $(ranks | jq -c '.[].gemms')"
-ranks | jq -r '.[].gemms | "\(.gpu_time_share * 1000 | round / 10) % of the GPU time, \(.coverage * 100 | floor) % of the launches"'
+ranks | jq -r '.[].gemms | "\(.gpu_time_share) of the GPU time, \(.coverage) of the launches"'
 shows_share() { table | grep -Eq '[0-9.]+[GT] - [0-9]+%GPU'; }
 wait_until 30 "the share of GPU time in the table" shows_share || fail "the table lacks the share of GPU time: $(table)"
 kill_job TERM

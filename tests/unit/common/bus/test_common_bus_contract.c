@@ -359,7 +359,6 @@ static void a_reader_may_be_opened_before_there_is_a_bus(void **state)
 static void waiting_ends_when_another_process_publishes(void **state)
 {
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
-	uint64_t begin_ns;
 	int go[2];
 	pid_t pid;
 
@@ -368,11 +367,9 @@ static void waiting_ends_when_another_process_publishes(void **state)
 	publish_many(url_of(state), NT_TOPIC_WINDOW, "a", 0, 1);
 	reader = open_reader(url_of(state), NT_TOPIC_WINDOW);
 	assert_int_equal(read_number(reader), 0);
-	begin_ns = nt_clock_mono_ns();
 	assert_int_equal(write(go[1], "x", 1), 1);
 	for (uint64_t i = 1; i <= 2000; i++)
 		assert_int_equal(read_number(reader), i);
-	assert_true(nt_clock_mono_ns() - begin_ns < PATIENCE_MS * NT_MILLISECOND);
 	assert_ended_well(pid);
 	(void)close(go[0]);
 	(void)close(go[1]);
