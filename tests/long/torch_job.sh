@@ -54,24 +54,27 @@ without_libraries() {
   unset NEUTRACER_CUPTI_LIBRARY CUDA_INJECTION64_PATH NCCL_PROFILER_PLUGIN SIM_NCCL_VERSION NCCL_ALLGATHERV_ENABLE
 }
 
-is_brief= # not empty: the job ends with its fault
-# named_with WHAT SECONDS: a GPU that is 10 % slower, in a job of each kind.
+# named_with WHAT SECONDS [KIND...]: a GPU that is 10 % slower, in a job of each kind; both without KIND.
 named_with() {
-  local kind rank
-  # The hosts of FSDP take some 50 ms a step on a machine of two cores: the GPU must take longer.
-  for kind in "" "--fsdp --compute-ms 200"; do
+  local what=$1 within=$2 kind kind_options rank
+  shift 2
+  [ $# -gt 0 ] || set -- ddp fsdp
+  for kind; do
+    kind_options=()
+    # The hosts of FSDP take some 50 ms a step on a machine of two cores: the GPU must take longer.
+    [ "$kind" != fsdp ] || kind_options=(--fsdp --compute-ms 200)
     # An agent measures without a pause for five minutes in all (gpu_schedule.h): each job has its own.
     [ -z "${agent_pid[here]:-}" ] || stop_agent here
     start_agent here
-    # shellcheck disable=SC2086 # options, or nothing
-    torchrun --seconds 3600 --width "$width" $kind
+    torchrun --seconds 3600 --width "$width" "${kind_options[@]}"
     wait_until 60 "the job to step" job_steps || fail "the job does not run"
     seen "$ranks"
     quiet 12
     rank=$(draw "$ranks")
     fault "compute $rank 1.1"
-    expect "$2" "a GPU of PyTorch's job ${kind:---ddp} (NCCL ${SIM_NCCL_VERSION:-as it is}) that is 10 % slower, with $1" compute "$rank"
-    [ -n "$is_brief" ] || { heal && quiet 10; }
+    expect "$within" "a GPU of PyTorch's job $kind (NCCL ${SIM_NCCL_VERSION:-as it is}) that is 10 % slower, with $what" compute "$rank"
+    heal
+    quiet 10
     end_job || fail "the job failed"
   done
 }

@@ -34,7 +34,7 @@ for version in 2.30 2.32 2.32-cupti; do
   node=node-$(cut -c $((rank + 1)) <<<abcd)
   fault "nic $rank 3"
   wait_until 60 "a verdict on $node's card with NCCL $version" names_card "$node" ||
-    fail "NCCL $version, $node: $(incidents)"
+    fail "NCCL $version, $node: $(incidents); $(grep gpu_transfers "$work"/agent-*.prom)"
   has_incident '.class == "network" and ([.evidence[] | select(.method == "delay matrix")] | length) > 0' ||
     fail "not by what was sent: $(incidents)"
   [ "$(incidents | jq '[.[] | .culprits[] | select(.kind == "rank" or .kind == "node")] | length')" -eq 0 ] ||
