@@ -65,9 +65,9 @@ for signal in TERM KILL; do
   wait_until 60 "records of each rank" all_record || fail "no records come of some ranks: $(numbers)"
   wait_until 40 "records" above gpu_records_total 1000 || fail "no records come: $(metric gpu_records_total)"
   is_measured || fail "$(metric measured_nccl_processes) of $ranks ranks are measured"
-  for loss in lost malformed; do
-    [ "$(metric "gpu_records_${loss}_total")" = 0 ] || fail "$(metric "gpu_records_${loss}_total") records are $loss"
-  done
+  [ "$(metric gpu_records_malformed_total)" = 0 ] || fail "$(metric gpu_records_malformed_total) records are malformed"
+  # Threads that preempt each other find the plugin's tables in use: an event that gives up is lost, and counted.
+  [ "$(metric gpu_records_lost_total)" -le 10 ] || fail "$(metric gpu_records_lost_total) of a thousand records are lost"
   [ "$(metric gpu_processes_refused_total)" = 0 ] || fail "times of NCCL's kernels are not used"
   job_goes_on "beside the agent"
   stop_agent here $signal
