@@ -483,9 +483,12 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 	nt_service_settle(service);
 	if (r < 0)
 		return r;
-	/* Idle time counts only while there is no backlog. */
+	/* Idle time counts only while there is no backlog; not that in which this process did not run. */
 	if (r == 0) {
-		service->waited_ns += nt_clock_mono_ns() - started_ns;
+		const uint64_t took_ns = nt_clock_mono_ns() - started_ns;
+		const uint64_t asked_ns = (uint64_t)timeout_ms * NT_MILLISECOND;
+
+		service->waited_ns += took_ns < asked_ns ? took_ns : asked_ns;
 		look_around(service);
 	}
 	r = nt_service_take_news(service);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,6 +39,7 @@ struct fake {
 	struct nt_bus_reader *spool;
 	struct nt_bus_group group;
 	bool owned[JOBS], wanted[JOBS], lost;
+	unsigned int stall; /* seconds that the next call takes longer than it was asked to */
 };
 
 static inline void change(struct fake *fake, uint32_t partition)
@@ -64,6 +66,8 @@ static inline int fake_next(struct nt_bus_reader *bus, int timeout_ms,
 	struct fake *fake = (struct fake *)bus;
 	int r;
 
+	(void)sleep(fake->stall);
+	fake->stall = 0;
 	for (uint32_t i = 0; i < JOBS; i++)
 		if (fake->owned[i] && !fake->wanted[i])
 			change(fake, i);

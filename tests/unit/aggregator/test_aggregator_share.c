@@ -328,6 +328,25 @@ static void a_job_of_another_instance_is_shown_with_its_owner(void **state)
 	nt_snapshot_release(snapshot);
 }
 
+/* A machine that was suspended has read nothing, but its agents were not silent. */
+static void time_in_which_it_does_not_run_makes_no_agent_silent(void **state)
+{
+	const struct nt_snapshot *snapshot;
+
+	(void)state;
+	give_all(0);
+	publish_run(520, 10000, UINT64_MAX, UINT64_MAX);
+	turn_all();
+	instances[0].fake->stall = 11;
+	turn_all();
+	snapshot = nt_snapshot_acquire(instances[0].board);
+	assert_int_equal(snapshot->jobs, JOBS);
+	for (size_t i = 0; i < snapshot->jobs; i++)
+		for (size_t j = 0; j < snapshot->job[i]->ranks; j++)
+			assert_false(snapshot->job[i]->rank[j].silent);
+	nt_snapshot_release(snapshot);
+}
+
 static void sums_do_not_fall_when_a_shard_goes(void **state)
 {
 	double windows;
@@ -461,6 +480,7 @@ int main(void)
 		TEST(who_has_lost_a_shard_keeps_its_state_for_the_return),
 		TEST(who_has_lost_a_shard_tells_nobody_of_it),
 		TEST(a_job_of_another_instance_is_shown_with_its_owner),
+		TEST(time_in_which_it_does_not_run_makes_no_agent_silent),
 		TEST(sums_do_not_fall_when_a_shard_goes),
 		TEST(what_makes_no_sense_on_the_shared_topics_is_counted_and_stops_nothing),
 		TEST(every_instance_shows_what_any_node_leaves_out),
