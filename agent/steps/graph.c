@@ -11,6 +11,7 @@
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
 #include <uthash.h>
 
+#include "agent/gpu/gemm_sums.h"
 #include "common/base/hash.h"
 
 enum {
@@ -194,37 +195,19 @@ static void clear_sum(struct nt_graph *graph, struct held_graph *held)
 	held->sum = NULL;
 }
 
-/* False: there is no place for a further type and mode. */
-static bool add_sum(struct nt_gemm_sum *sum, const struct nt_gemm_sum *more)
-{
-	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
-		if (sum[i].key && sum[i].key != more->key)
-			continue;
-		sum[i].key = more->key;
-		sum[i].calls += more->calls;
-		sum[i].flops += more->flops;
-		return true;
-	}
-	return false;
-}
-
 static bool add_sums(struct nt_graph *graph, struct held_graph *held, const struct nt_gemm_sum *sum)
 {
-	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
-		if (!sum[i].calls)
-			continue;
+	if (nt_gemm_sums_are_empty(sum))
+		return true;
+	if (!held->sum) {
+		held->sum = calloc(1, SUM_BYTES);
 		if (!held->sum) {
-			held->sum = calloc(1, SUM_BYTES);
-			if (!held->sum) {
-				graph->stats->no_memory++;
-				return false;
-			}
-			graph->multiplying++;
-		}
-		if (!add_sum(held->sum, &sum[i]))
+			graph->stats->no_memory++;
 			return false;
+		}
+		graph->multiplying++;
 	}
-	return true;
+	return nt_gemm_sums_add(held->sum, sum);
 }
 
 void nt_graph_multiply(struct nt_graph *graph, uint64_t handle, const struct nt_gemm_sum *sum)

@@ -5,6 +5,8 @@
  */
 #include "agent/tracker/tracker_impl.h"
 
+#include "agent/gpu/gemm_sums.h"
+
 /* Of runtime and driver. */
 enum {
 	/* cudaErrorStreamCaptureUnmatched: the capture continues, as … */
@@ -48,29 +50,6 @@ bool nt_tracker_captured_order(struct nt_process *process, const struct nt_probe
 	return nt_graph_wait(process->graph, stream, event);
 }
 
-/* False: there is no place for them, which leaves windows without a rate. */
-static bool add_sums(struct nt_gemm_sum *to, const struct nt_gemm_sum *sum)
-{
-	bool fits = true;
-
-	for (size_t i = 0; i < NT_GEMM_SUMS; i++) {
-		size_t at = 0;
-
-		if (!sum[i].calls || !sum[i].key)
-			continue;
-		while (at < NT_GEMM_SUMS && to[at].key && to[at].key != sum[i].key)
-			at++;
-		if (at == NT_GEMM_SUMS) {
-			fits = false;
-			continue;
-		}
-		to[at].key = sum[i].key;
-		to[at].calls += sum[i].calls;
-		to[at].flops += sum[i].flops;
-	}
-	return fits;
-}
-
 /* They count in the totals of the process, although they do not run. */
 void nt_tracker_capture(struct nt_tracker *tracker, const struct nt_event_capture *capture)
 {
@@ -81,7 +60,7 @@ void nt_tracker_capture(struct nt_tracker *tracker, const struct nt_event_captur
 	process->capture = *capture;
 	/* The totals are the process's: of several ranks one may capture, and the others multiply. */
 	if (process->ranks > 1 || capture->h.flags & NT_CAPTURE_MIXED || capture->unread ||
-	    !add_sums(process->captured, capture->sum))
+	    !nt_gemm_sums_add(process->captured, capture->sum))
 		process->capture.h.pid = 0;
 }
 
@@ -181,7 +160,7 @@ static void multiply(struct nt_process *process, uint64_t handle)
 
 	if (!nt_graph_multiplies(process->graph, handle, sum))
 		return;
-	process->graph_launches_read += add_sums(process->replayed, sum);
+	process->graph_launches_read += nt_gemm_sums_add(process->replayed, sum);
 	process->has_replayed |= sum[0].calls > 0;
 }
 

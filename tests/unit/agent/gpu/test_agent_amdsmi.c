@@ -124,6 +124,7 @@ static void a_status_becomes_the_reasons_of_all_drivers(void **state)
 		{"0 throttle 0\n0 gfx 0\n", NT_GPU_REASON_IDLE},
 		{"0 throttle 1\n", NT_GPU_REASON_POWER_CAP}, /* PPT0 */
 		{"0 throttle 65536\n", NT_GPU_REASON_POWER_CAP}, /* TDC_GFX */
+		{"0 throttle 4294967296\n", NT_GPU_REASON_THERMAL}, /* TEMP_GPU */
 		{"0 throttle 68719476736\n", NT_GPU_REASON_THERMAL}, /* TEMP_HOTSPOT */
 		{"0 throttle 140737488355328\n", NT_GPU_REASON_THERMAL}, /* PROCHOT_GFX */
 		{"0 throttle 144115188075855872\n", NT_GPU_REASON_HARDWARE}, /* FIT */
