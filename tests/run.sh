@@ -103,9 +103,11 @@ start() { # start PROGRAM
   began[$!]=$SECONDS
 }
 
-# must_repeat PROGRAM STATUS: reads the log. Not what took too long, which would do so again.
+# must_repeat PROGRAM STATUS: reads the log. Not what took too long, which would do so again, nor what a
+# sanitizer found.
 must_repeat() {
   case $2 in 0 | 77 | 124 | 137) return 1 ;; esac
+  ! grep -qE 'runtime error: |ERROR: (Address|Thread)Sanitizer' "$log" || return 1
   [ -n "${NT_AGAIN:-}" ] && [ -n "${NT_KIND:-}" ] && [ -z "${again[$1]:-}" ] || return 1
   again[$1]=$(grep -m 1 '^not ok ' "$log" || tail -n 1 "$log")
   again[$1]=${again[$1]:-status $2}

@@ -198,6 +198,7 @@ int nt_api_start(const struct nt_api_options *options, struct nt_api **ret_api,
 		.tls_key_file = options->tls_key_file,
 		.max_connections = options->max_connections,
 		.max_connections_per_ip = options->max_connections_per_ip,
+		.header_timeout_ns = options->header_timeout_ns,
 		.request_timeout_ns = options->request_timeout_ns,
 		.max_auth_failures = options->max_auth_failures,
 	};

@@ -30,7 +30,8 @@ struct nt_api_options {
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
 	bool metrics_open; /* /metrics without token */
 	uint32_t max_connections, max_connections_per_ip; /* 0: 1024, 256 */
-	uint64_t request_timeout_ns; /* for a whole request, however slow; 0: 15 s */
+	uint64_t header_timeout_ns; /* from accept to the end of the header; 0: 5 s */
+	uint64_t request_timeout_ns; /* from there to the end of the answer; 0: 15 s */
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
 	struct nt_board *board; /* borrowed */
 	struct nt_store *store; /* borrowed; NULL: only open incidents are known */

@@ -17,7 +17,7 @@
 
 enum {
 	NOTES_MAX = 256,
-	PATIENCE_MS = 5000,
+	PATIENCE_MS = 60000,
 };
 
 struct note {

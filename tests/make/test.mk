@@ -21,11 +21,11 @@ test_stages := all check "idle check-oom NT_TIMEOUT=900 & check-bpf + check-kafk
 # only have the time that the others leave. What parallel stages share is built before them. CLUSTER=1 adds
 # test-cluster, beside stages on idle time alone: its pods must answer their probes.
 # Beside it nothing runs that its agents would take for a job. The virtual machine takes the longest, and
-# may last until test-cluster ends.
+# may last until test-cluster ends. NT_KIND=idle: on idle time beside these, clients of unit tests give up.
 full_stages := "all sim" \
 	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & ~idle check-vm PART=short \
 	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
-	"idle check SAN=1 NT_TIMEOUT=900$(if $(CLUSTER), & test-cluster)" \
+	"idle check SAN=1 NT_TIMEOUT=900 NT_KIND=idle$(if $(CLUSTER), & test-cluster)" \
 	"check-e2e PART=busy & idle check-more + idle fuzz-short" "check-e2e PART=real"
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full

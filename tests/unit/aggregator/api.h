@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "aggregator/api/api.h"
+#include "common/system/clock.h"
 #include "proto/json.h"
 #include "tests/api/snapshot_scene.h"
 #include "tests/unit/common/http.h"
@@ -37,6 +38,9 @@ static inline int start(struct nt_api_options options)
 	struct nt_api_error error;
 
 	options.listen = "127.0.0.1:0";
+	/* On idle time and with sanitizers, a large answer takes longer than any client should wait. */
+	options.header_timeout_ns = 10 * NT_MINUTE;
+	options.request_timeout_ns = options.request_timeout_ns ?: 10 * NT_MINUTE;
 	options.board = board;
 	options.store = store;
 	return nt_api_start(&options, &api, &error);

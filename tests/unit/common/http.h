@@ -35,7 +35,7 @@ static inline int http_connect(uint16_t port)
 		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	const struct timeval patience = {.tv_sec = 120};
+	const struct timeval patience = {.tv_sec = 600};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert(fd >= 0);

@@ -67,6 +67,8 @@ static inline struct nt_httpd_options options(void)
 		.routes = sizeof(routes) / sizeof(routes[0]),
 		.data = &httpd,
 		.max_body_bytes = 100,
+		.header_timeout_ns = 10 * NT_MINUTE,
+		.request_timeout_ns = 10 * NT_MINUTE,
 	};
 }
 
