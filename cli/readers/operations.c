@@ -183,8 +183,30 @@ static int add_groups(struct nt_trace_frame *frame, uint64_t step, uint32_t size
 /* What all steps have in common. */
 struct operations_job {
 	uint32_t ranks, replicas;
-	bool with_samples;
+	bool with_samples, has_stages;
 };
+
+/*
+ * The time of a rank's step in which no operation runs and after which a computation does: its host is
+ * late, as when it loads data. Stages wait for each other in receives; if these are not recorded, so
+ * may be the wait. 0 then.
+ */
+static uint64_t idle_before_work(const struct nt_operation *row, size_t rows, bool has_stages)
+{
+	uint64_t idle_ns = 0, end_ns = 0;
+	bool receives = false;
+
+	for (size_t i = 0; i < rows; i++) {
+		const struct kind *kind = &kinds[row[i].kind];
+
+		if (kind->compute && i > 0 && row[i].start_ns > end_ns)
+			idle_ns += row[i].start_ns - end_ns;
+		if (row[i].start_ns + row[i].duration_ns > end_ns)
+			end_ns = row[i].start_ns + row[i].duration_ns;
+		receives = receives || kind->op == NT_OP_RECV;
+	}
+	return has_stages && !receives ? 0 : idle_ns;
+}
 
 /* Makes the rows of one step, sorted by rank, one frame that starts at base_ns. */
 static int add_step(struct nt_trace *trace, const struct nt_operation *row, size_t rows,
@@ -192,7 +214,7 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 {
 	struct nt_trace_frame *out = NULL;
 	struct nt_frame_rank *rank = NULL;
-	size_t ranks = 0, samples = 0;
+	size_t ranks = 0, samples = 0, first = 0;
 	uint64_t span_ns = 1;
 	int r;
 
@@ -229,11 +251,15 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 				.stage = (int32_t)row[i].stage,
 				.replica = (int32_t)row[i].replica,
 			};
+			first = i;
 		}
 		if (type->compute) {
 			rank->own_ns += row[i].duration_ns;
 			rank->own_blocked_ns += row[i].duration_ns;
 		}
+		if (job->with_samples && (i + 1 == rows || row[i + 1].rank != row[i].rank))
+			rank->host_ns =
+				idle_before_work(row + first, i + 1 - first, job->has_stages);
 		if (type->gc)
 			rank->gc_ns += row[i].duration_ns;
 		if (type->op != NT_OP_UNKNOWN)
@@ -278,6 +304,14 @@ static uint32_t count_replicas(const struct nt_operation *row, size_t rows)
 	return n;
 }
 
+static bool has_stages(const struct nt_operation *row, size_t rows)
+{
+	for (size_t i = 0; i < rows; i++)
+		if (row[i].stage)
+			return true;
+	return false;
+}
+
 /* Of a step: so that its starts count from it. */
 static void shift_to_start(struct nt_operation *row, size_t rows)
 {
@@ -295,7 +329,8 @@ int nt_operations_frames(struct nt_operations *operations, struct nt_trace *trac
 	const size_t rows = operations->count;
 	const struct operations_job job = {.ranks = count_ranks(row, rows),
 					   .replicas = count_replicas(row, rows),
-					   .with_samples = operations->samples};
+					   .with_samples = operations->samples,
+					   .has_stages = has_stages(row, rows)};
 	uint64_t base_ns = 0;
 
 	if (rows)

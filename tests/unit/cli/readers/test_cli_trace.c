@@ -148,6 +148,34 @@ static void a_group_with_a_call_that_not_all_made_once_has_no_transfer(void **st
 	}
 }
 
+/* All communication is recorded: a rank waits in it, and not before a computation. */
+static void time_before_a_computation_in_which_nothing_runs_is_the_hosts(void **state)
+{
+	static const struct {
+		const char *calls;
+		uint64_t host_ms[2];
+	} cases[] = {
+		{"", {750, 500}},
+		{"0,0,0,7,optimizer,9,1,0,0,-1,-1\n", {750, 500}},
+		{"0,0,0,7,backward-compute,2.5,1,0,0,-1,-1\n", {1250, 500}},
+		{"0,0,0,7,gc,0.25,0.5,0,0,-1,-1\n", {250, 500}},
+		{"0,0,0,7,forward-send,0.1,2,0,0,-1,-1\n", {0, 500}},
+		/* Of a second stage nothing shows how long it waits for the first. */
+		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n", {0, 0}},
+		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n0,0,0,7,backward-recv,2,1,0,0,-1,-1\n",
+		 {750, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		nt_auto(nt_trace) struct nt_trace *trace = read_group(cases[i].calls);
+		const struct nt_frame_rank *rank = trace->frame[0].frame.rank;
+
+		for (size_t j = 0; j < 2; j++)
+			assert_int_equal(rank[j].host_ns, cases[i].host_ms[j] * 1000000);
+	}
+}
+
 static void a_damaged_table_is_refused_by_line_and_column(void **state)
 {
 	(void)state;
@@ -394,9 +422,10 @@ static void the_long_last_stage_of_ST_is_an_imbalance_and_accuses_nobody(void **
 
 /*
  * A job of four replicas and two stages. From step 25 on calls of the last stage transfer `network` times
- * as long, and rank 1 computes `compute` times as long, for which its replicas wait.
+ * as long, and rank 1 computes `compute` times as long, or begins `late` seconds later, for which its
+ * replicas wait.
  */
-static void put_slowing(double network, double compute)
+static void put_slowing(double network, double compute, double late)
 {
 	static char text[512 * 1024];
 	size_t at = (size_t)snprintf(text, sizeof(text), HEADER);
@@ -408,14 +437,18 @@ static void put_slowing(double network, double compute)
 			const double noise = 1 + 0.004 * ((rank * 7 + step * 5) % 5);
 			const double transfer = 0.1 * noise * (stage && step >= 25 ? network : 1);
 			const double work = 0.6 * (rank == 1 && step >= 25 ? compute : 1);
-			const double most = 0.6 * (!stage && step >= 25 ? compute : 1);
+			const double idle = rank == 1 && step >= 25 ? late : 0;
+			const double most = !stage && step >= 25 ? 0.6 * compute + late : 0.6;
+			const double begin = transfer + idle;
 			int n = snprintf(text + at, sizeof(text) - at,
 					 "%u,%u,%u,%u,params-all-gather,0,%f,0,0,-1,-1\n"
+					 "%u,%u,%u,%u,forward-recv,%f,0,0,-1,-1,-1\n"
 					 "%u,%u,%u,%u,forward-compute,%f,%f,0,0,0,%u\n"
 					 "%u,%u,%u,%u,grads-reduce-scatter,%f,%f,0,0,-1,-1\n",
 					 replica, stage, rank, step, transfer, replica, stage, rank,
-					 step, transfer, work * noise, stage, replica, stage, rank,
-					 step, transfer + work * noise, most - work + transfer);
+					 step, transfer, replica, stage, rank, step, begin,
+					 work * noise, stage, replica, stage, rank, step,
+					 begin + work * noise, most - work - idle + transfer);
 
 			assert_true(n > 0 && (size_t)n < sizeof(text) - at);
 			at += (size_t)n;
@@ -430,7 +463,7 @@ static void a_network_that_turns_slow_in_a_table_is_named_by_its_communicator(vo
 	const struct nt_wire_incident *incident;
 
 	(void)state;
-	put_slowing(3, 1);
+	put_slowing(3, 1, 0);
 	judgement = judge(path[0]);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
@@ -448,13 +481,30 @@ static void waiting_for_a_slow_rank_in_a_table_is_no_slow_network(void **state)
 	const struct nt_wire_incident *incident;
 
 	(void)state;
-	put_slowing(1, 2);
+	put_slowing(1, 2, 0);
 	judgement = judge(path[0]);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
 	assert_string_equal(incident->class, "compute");
 	assert_int_equal(incident->culprits, 1);
 	assert_int_equal(incident->culprit[0].rank, 1);
+}
+
+static void a_host_that_begins_late_in_a_table_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_wire_incident *incident;
+
+	(void)state;
+	put_slowing(1, 1, 0.3);
+	judgement = judge(path[0]);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "host");
+	assert_int_equal(incident->culprits, 1);
+	assert_int_equal(incident->culprit[0].rank, 1);
+	/* 0.3 of 0.8 s more. */
+	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
 }
 
 int main(void)
@@ -468,6 +518,8 @@ int main(void)
 			remove_files),
 		cmocka_unit_test_teardown(
 			a_group_with_a_call_that_not_all_made_once_has_no_transfer, remove_files),
+		cmocka_unit_test_teardown(
+			time_before_a_computation_in_which_nothing_runs_is_the_hosts, remove_files),
 		cmocka_unit_test_teardown(a_damaged_table_is_refused_by_line_and_column,
 					  remove_files),
 		cmocka_unit_test_teardown(a_table_cut_short_in_its_compression_is_refused,
@@ -488,6 +540,8 @@ int main(void)
 			a_network_that_turns_slow_in_a_table_is_named_by_its_communicator,
 			remove_files),
 		cmocka_unit_test_teardown(waiting_for_a_slow_rank_in_a_table_is_no_slow_network,
+					  remove_files),
+		cmocka_unit_test_teardown(a_host_that_begins_late_in_a_table_is_named,
 					  remove_files),
 	};
 
