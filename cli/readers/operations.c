@@ -17,28 +17,36 @@ enum {
 
 _Static_assert(NT_OP_END <= 1 << (32 - SEQ_BITS), "an operation in the number of a call");
 
-/* The kinds of operations. `data`: a collective among the data-parallel ranks of one stage. */
+enum use {
+	USE_COMM, /* or waits for other ranks otherwise */
+	USE_DATA, /* a collective among the data-parallel ranks of one stage */
+	USE_PASS, /* computes as soon as its input is there */
+	USE_COMPUTE,
+	USE_GC,
+};
+
+/* The kinds of operations. */
 static const struct kind {
 	const char *name;
-	bool compute, data, gc;
+	enum use use;
 	enum nt_op op;
 } kinds[] = {
-	{"forward-compute", true, false, false, NT_OP_UNKNOWN},
-	{"backward-compute", true, false, false, NT_OP_UNKNOWN},
-	{"grads-reduce-scatter", false, true, false, NT_OP_REDUCE_SCATTER},
-	{"params-all-gather", false, true, false, NT_OP_ALL_GATHER},
-	{"layernorm-grads-all-reduce", false, false, false, NT_OP_ALL_REDUCE},
-	{"embedding-grads-all-reduce", false, false, false, NT_OP_ALL_REDUCE},
-	{"forward-send", false, false, false, NT_OP_SEND},
-	{"forward-recv", false, false, false, NT_OP_RECV},
-	{"backward-send", false, false, false, NT_OP_SEND},
-	{"backward-recv", false, false, false, NT_OP_RECV},
-	{"gc", false, false, true, NT_OP_UNKNOWN},
-	{"optimizer", false, false, false, NT_OP_UNKNOWN},
-	{"optimizer-clip-main-grad", false, false, false, NT_OP_UNKNOWN},
+	{"forward-compute", USE_PASS, NT_OP_UNKNOWN},
+	{"backward-compute", USE_PASS, NT_OP_UNKNOWN},
+	{"grads-reduce-scatter", USE_DATA, NT_OP_REDUCE_SCATTER},
+	{"params-all-gather", USE_DATA, NT_OP_ALL_GATHER},
+	{"layernorm-grads-all-reduce", USE_COMM, NT_OP_ALL_REDUCE},
+	{"embedding-grads-all-reduce", USE_COMM, NT_OP_ALL_REDUCE},
+	{"forward-send", USE_COMM, NT_OP_SEND},
+	{"forward-recv", USE_COMM, NT_OP_RECV},
+	{"backward-send", USE_COMM, NT_OP_SEND},
+	{"backward-recv", USE_COMM, NT_OP_RECV},
+	{"gc", USE_GC, NT_OP_UNKNOWN},
+	{"optimizer", USE_COMPUTE, NT_OP_UNKNOWN},
+	{"optimizer-clip-main-grad", USE_COMM, NT_OP_UNKNOWN},
 	/* Not in tables: of sources with other names. */
-	{"compute", true, false, false, NT_OP_UNKNOWN},
-	{"communication", false, false, false, NT_OP_ALL_REDUCE},
+	{"compute", USE_COMPUTE, NT_OP_UNKNOWN},
+	{"communication", USE_COMM, NT_OP_ALL_REDUCE},
 };
 
 void nt_operations_release(struct nt_operations *operations)
@@ -182,30 +190,45 @@ static int add_groups(struct nt_trace_frame *frame, uint64_t step, uint32_t size
 
 /* What all steps have in common. */
 struct operations_job {
-	uint32_t ranks, replicas;
-	bool with_samples, has_stages;
+	uint32_t ranks, replicas, stages;
+	bool with_samples;
+	uint64_t *begin_ns; /* of a step, for each stage: when the first of its ranks begins */
 };
 
-/*
- * The time of a rank's step in which no operation runs and after which a computation does: its host is
- * late, as when it loads data. Stages wait for each other in receives; if these are not recorded, so
- * may be the wait. 0 then.
- */
-static uint64_t idle_before_work(const struct nt_operation *row, size_t rows, bool has_stages)
+static void find_begins(const struct operations_job *job, const struct nt_operation *row,
+			size_t rows)
 {
-	uint64_t idle_ns = 0, end_ns = 0;
+	for (size_t i = 0; i < rows; i++)
+		job->begin_ns[row[i].stage] = UINT64_MAX;
+	for (size_t i = 0; i < rows; i++)
+		if (row[i].start_ns < job->begin_ns[row[i].stage])
+			job->begin_ns[row[i].stage] = row[i].start_ns;
+}
+
+/*
+ * The time of a rank's step that its host takes: garbage collection, and time in which no operation
+ * runs and after which a pass does, as when it loads data; also until its first operation, since that
+ * of another rank of its stage. Stages wait for each other in receives; if these are not recorded, so
+ * may be the wait, and idle time is nobody's.
+ */
+static uint64_t host_work(const struct operations_job *job, const struct nt_operation *row,
+			  size_t rows)
+{
+	uint64_t end_ns = row->start_ns, idle_ns = end_ns - job->begin_ns[row->stage], gc_ns = 0;
 	bool receives = false;
 
 	for (size_t i = 0; i < rows; i++) {
 		const struct kind *kind = &kinds[row[i].kind];
 
-		if (kind->compute && i > 0 && row[i].start_ns > end_ns)
+		if (kind->use == USE_PASS && row[i].start_ns > end_ns)
 			idle_ns += row[i].start_ns - end_ns;
 		if (row[i].start_ns + row[i].duration_ns > end_ns)
 			end_ns = row[i].start_ns + row[i].duration_ns;
+		if (kind->use == USE_GC)
+			gc_ns += row[i].duration_ns;
 		receives = receives || kind->op == NT_OP_RECV;
 	}
-	return has_stages && !receives ? 0 : idle_ns;
+	return gc_ns + (job->stages > 1 && !receives ? 0 : idle_ns);
 }
 
 /* Makes the rows of one step, sorted by rank, one frame that starts at base_ns. */
@@ -220,7 +243,7 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 
 	for (size_t i = 0; i < rows; i++) {
 		ranks += i == 0 || row[i].rank != row[i - 1].rank;
-		samples += job->with_samples && kinds[row[i].kind].data;
+		samples += job->with_samples && kinds[row[i].kind].use == USE_DATA;
 		if (row[i].start_ns + row[i].duration_ns > span_ns)
 			span_ns = row[i].start_ns + row[i].duration_ns;
 	}
@@ -233,6 +256,8 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 	out->frame.expected_ranks = job->ranks;
 	out->frame.completeness = (double)ranks / job->ranks;
 
+	if (job->with_samples)
+		find_begins(job, row, rows);
 	for (size_t i = 0; i < rows; i++) {
 		const struct kind *type = &kinds[row[i].kind];
 
@@ -253,18 +278,17 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 			};
 			first = i;
 		}
-		if (type->compute) {
+		if (type->use == USE_PASS || type->use == USE_COMPUTE) {
 			rank->own_ns += row[i].duration_ns;
 			rank->own_blocked_ns += row[i].duration_ns;
 		}
 		if (job->with_samples && (i + 1 == rows || row[i + 1].rank != row[i].rank))
-			rank->host_ns =
-				idle_before_work(row + first, i + 1 - first, job->has_stages);
-		if (type->gc)
+			rank->host_ns = host_work(job, row + first, i + 1 - first);
+		if (type->use == USE_GC)
 			rank->gc_ns += row[i].duration_ns;
 		if (type->op != NT_OP_UNKNOWN)
 			rank->comm_ns += row[i].duration_ns;
-		if (job->with_samples && type->data)
+		if (job->with_samples && type->use == USE_DATA)
 			out->sample[out->frame.samples++] = (struct nt_frame_sample){
 				.comm = data_group(row[i].stage),
 				.number = row[i].step << 32 | (uint64_t)type->op << SEQ_BITS |
@@ -304,12 +328,13 @@ static uint32_t count_replicas(const struct nt_operation *row, size_t rows)
 	return n;
 }
 
-static bool has_stages(const struct nt_operation *row, size_t rows)
+static uint32_t count_stages(const struct nt_operation *row, size_t rows)
 {
+	uint32_t n = 0;
+
 	for (size_t i = 0; i < rows; i++)
-		if (row[i].stage)
-			return true;
-	return false;
+		n = row[i].stage >= n ? row[i].stage + 1 : n;
+	return n;
 }
 
 /* Of a step: so that its starts count from it. */
@@ -323,14 +348,12 @@ static void shift_to_start(struct nt_operation *row, size_t rows)
 		row[i].start_ns -= first_ns;
 }
 
-int nt_operations_frames(struct nt_operations *operations, struct nt_trace *trace)
+/* Sorts them by step and rank, and makes a frame of each step. */
+static int make_frames(struct nt_operations *operations, const struct operations_job *job,
+		       struct nt_trace *trace)
 {
 	struct nt_operation *row = operations->operation;
 	const size_t rows = operations->count;
-	const struct operations_job job = {.ranks = count_ranks(row, rows),
-					   .replicas = count_replicas(row, rows),
-					   .with_samples = operations->samples,
-					   .has_stages = has_stages(row, rows)};
 	uint64_t base_ns = 0;
 
 	if (rows)
@@ -342,10 +365,30 @@ int nt_operations_frames(struct nt_operations *operations, struct nt_trace *trac
 			n++;
 		if (operations->absolute)
 			shift_to_start(row + i, n);
-		r = base_ns > MAX_BASE_NS ? -E2BIG : add_step(trace, row + i, n, base_ns, &job);
+		r = base_ns > MAX_BASE_NS ? -E2BIG : add_step(trace, row + i, n, base_ns, job);
 		if (r < 0)
 			return r;
 		base_ns = trace->frame[trace->frames - 1].frame.end_ns;
 	}
 	return 0;
+}
+
+int nt_operations_frames(struct nt_operations *operations, struct nt_trace *trace)
+{
+	const struct nt_operation *row = operations->operation;
+	const size_t rows = operations->count;
+	struct operations_job job = {.ranks = count_ranks(row, rows),
+				     .replicas = count_replicas(row, rows),
+				     .with_samples = operations->samples};
+	int r;
+
+	if (job.with_samples) {
+		job.stages = count_stages(row, rows);
+		job.begin_ns = calloc(job.stages + 1U, sizeof(*job.begin_ns));
+		if (!job.begin_ns)
+			return -ENOMEM;
+	}
+	r = make_frames(operations, &job, trace);
+	free(job.begin_ns);
+	return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Operation times of a Megatron-style job, step by step, as frames. Own work is the sum of the
- * recorded compute operations and, where communication is recorded too, the time before these in
- * which nothing runs. A victim waits in communication, or before a collective.
+ * recorded compute operations. Where communication is recorded too, the host's work is the time before
+ * passes in which nothing runs. A victim waits in communication, or before a collective.
  */
 #ifndef NT_CLI_READERS_OPERATIONS_H
 #define NT_CLI_READERS_OPERATIONS_H

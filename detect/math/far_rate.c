@@ -67,6 +67,11 @@ static double own_of(const struct nt_far_own *own, uint8_t least)
 	return windows;
 }
 
+bool nt_far_own_suffices(const struct nt_far_own *own)
+{
+	return own_of(own, 1) >= NT_FAR_STARTS;
+}
+
 /*
  * Part of healthy far windows that are of this size, before any of the other ranks is known: of a
  * Pareto tail of exponent 1, or of what made the rank itself far.
@@ -75,15 +80,16 @@ static double prior_part(const struct nt_far_own *own, uint8_t size)
 {
 	const double tail = ldexp(1.0, size < NT_FAR_SIZES ? -size : 1 - NT_FAR_SIZES);
 
-	return (NT_FAR_SIZES_PRIOR * tail + own->windows[size]) / (NT_FAR_SIZES_PRIOR + own_of(own, 1));
+	return (NT_FAR_SIZES_PRIOR * tail + own->windows[size]) /
+	       (NT_FAR_SIZES_PRIOR + own_of(own, 1));
 }
 
 /* Share of the healthy windows of a group that are of this size, in most jobs. */
 static double usual_share(const struct nt_far_rate *others, const struct nt_far_rate *rest,
 			  const struct nt_far_own *own, uint8_t size)
 {
-	const double of_rest = (rest->far[size] + prior_part(own, size)) /
-			       (rest->windows + NT_FAR_RATE_PRIOR);
+	const double of_rest =
+		(rest->far[size] + prior_part(own, size)) / (rest->windows + NT_FAR_RATE_PRIOR);
 
 	return (others->far[size] + NT_FAR_RATE_PRIOR * of_rest) /
 	       (others->windows + NT_FAR_RATE_PRIOR);
@@ -170,7 +176,7 @@ void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window,
 	if (cost > 2.0 * rhythm->cost)
 		gap = rhythm->gap = 0.0;
 	rhythm->cost = cost;
-	rhythm->is_equal = rhythm->gap > 0.0 && fabs(gap - rhythm->gap) <= tolerance_of(window);
+	rhythm->is_equal = rhythm->gap <= 0.0 || fabs(gap - rhythm->gap) <= tolerance_of(window);
 	rhythm->gap = gap;
 	rhythm->at = step;
 }

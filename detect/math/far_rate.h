@@ -38,6 +38,9 @@ struct nt_far_own {
 	uint32_t windows[NT_FAR_SIZES + 1];
 };
 
+/* Whether there are enough far ones not to be all of one rank by chance. */
+bool nt_far_own_suffices(const struct nt_far_own *own);
+
 /*
  * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of this
  * size; one below `least` is not far. It is the logarithm of the likelihood ratio of a faulty to a
@@ -55,12 +58,12 @@ double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_ra
 
 /*
  * Whether a rank falls far behind at equal distances: then its program does so every so many steps,
- * as when one rank writes checkpoints. A fault keeps no count of steps.
+ * as when one rank writes checkpoints. A fault keeps no count of steps. After two times it may.
  */
 struct nt_far_rhythm {
 	double at, gap; /* steps: of the last time, since the one before; 0: there was none */
 	double cost; /* of that time, part of the step */
-	bool is_equal; /* that gap is as long as the one before */
+	bool is_equal; /* that gap is as long as the one before, if there was one */
 };
 
 /*

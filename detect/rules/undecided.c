@@ -255,18 +255,27 @@ static double lost_part(struct nt_detect_step *step, uint32_t rounds)
 	return 1.0 - step->first.step_ns / now.step_ns;
 }
 
-static int raise_job(struct nt_detect *detect, uint32_t rounds, double lost)
+/* What a job loses, part of the time. */
+struct loss {
+	uint64_t onset_ns;
+	uint32_t windows; /* since then */
+	double usual_ns; /* the step before */
+	double part;
+	bool at_end; /* of a recording */
+};
+
+static int raise_job(struct nt_detect *detect, const struct loss *loss)
 {
-	const struct nt_history *history = &detect->step.history;
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_UNDECIDED,
 		.class = NT_CLASS_JOB_WIDE,
 		.cause = NT_EVIDENCE_TEXT_NO_CULPRIT,
 		.note = true,
 		.unsure = true,
+		.final = loss->at_end,
 		.kind = NT_CULPRIT_STAGE,
-		.onset_ns = nt_history_start(history, rounds - 1),
-		.cost = lost,
+		.onset_ns = loss->onset_ns,
+		.cost = loss->part,
 		.tier = NT_FRAME_T1,
 	};
 
@@ -274,9 +283,9 @@ static int raise_job(struct nt_detect *detect, uint32_t rounds, double lost)
 		.what = NT_EVIDENCE_TEXT_LOST,
 		.unit = NT_EVIDENCE_TEXT_MS,
 		.method = NT_EVIDENCE_TEXT_OWN_PAST,
-		.value = detect->step.first.step_ns / (1.0 - lost) / 1e6,
-		.peers = detect->step.first.step_ns / 1e6,
-		.windows = rounds,
+		.value = loss->usual_ns / (1.0 - loss->part) / 1e6,
+		.peers = loss->usual_ns / 1e6,
+		.windows = loss->windows,
 	};
 	return nt_incidents_raise(detect, &proposal);
 }
@@ -303,7 +312,13 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (rank)
 		return raise_rank(detect, rank, false);
 	if (lost >= least)
-		return raise_job(detect, rounds, lost);
+		return raise_job(detect, &(struct loss){
+						 .onset_ns = nt_history_start(&detect->step.history,
+									      rounds - 1),
+						 .windows = rounds,
+						 .usual_ns = detect->step.first.step_ns,
+						 .part = lost,
+					 });
 	rank = find_late_host(detect, &lost);
 	if (rank && lost >= least)
 		return raise_late_host(detect, rank, lost);
@@ -313,9 +328,22 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 int nt_undecided_remark(struct nt_detect *detect)
 {
 	const struct nt_detect_rank *rank = find_marked(detect, NT_FAR_RATE_FAULTY, true);
+	const struct nt_detect_step *step = &detect->step;
+	const double lost = nt_cusum_cost(&step->level);
 
-	if (detect->incidents.opens || detect->step.said_ns || !rank ||
-	    nt_cusum_cost(&rank->track[NT_SERIES_OWN].rate) < NT_LOST_SHARE)
+	if (detect->incidents.opens || step->said_ns)
 		return 0;
-	return raise_rank(detect, rank, true);
+	if (rank && nt_cusum_cost(&rank->track[NT_SERIES_OWN].rate) >= NT_LOST_SHARE)
+		return raise_rank(detect, rank, true);
+	/* It is too short for the note of a job that runs. */
+	if (lost >= NT_LOST_SHARE && step->level.sum >= NT_WIDE_TIMES * detect->threshold &&
+	    nt_cusum_lasts(&step->level))
+		return raise_job(detect, &(struct loss){
+						 .onset_ns = step->level.onset_ns,
+						 .windows = step->level.windows,
+						 .usual_ns = step->past.value_centre,
+						 .part = lost,
+						 .at_end = true,
+					 });
+	return 0;
 }

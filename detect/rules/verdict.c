@@ -214,6 +214,7 @@ static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
 	if (!track->far_fresh || track->frame != detect->frames ||
 	    (track->mode != NT_MODE_PEERS && !is_pair) ||
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
+	    !nt_far_own_suffices(&track->far_own) ||
 	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
 	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
 	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)))

@@ -71,14 +71,15 @@ static void a_table_becomes_a_frame_a_step_with_the_sum_of_compute_as_own_work(v
 			"0,0,0,8,forward-compute,0,1,0,0,0,0\n"
 			"0,0,0,8,an-operation-of-next-year,0,1,0,0,0,0\n"
 			"0,0,0,7,grads-reduce-scatter,13,0.5,0,0,-1,-1\n"
-			"1,0,4,7,grads-reduce-scatter,12,1.5,0,0,-1,-1\n");
+			"1,0,4,7,grads-reduce-scatter,12,1.5,0,0,-1,-1\n"
+			"0,0,0,7,optimizer,13.25,0.25,0,0,-1,-1\n");
 	assert_int_equal(nt_trace_read_straggler(path[0], &trace, &error), 0);
 	assert_int_equal(trace->frames, 2);
 
 	frame = &trace->frame[0].frame;
 	assert_int_equal(frame->ranks, 2);
 	assert_int_equal(frame->end_ns - frame->start_ns, 13500000000);
-	assert_int_equal(frame->rank[0].own_ns, 3000000000);
+	assert_int_equal(frame->rank[0].own_ns, 3250000000);
 	assert_int_equal(frame->rank[1].rank, 4);
 	assert_int_equal(frame->rank[1].own_ns, 1250000000);
 	assert_int_equal(frame->samples, 2);
@@ -149,17 +150,21 @@ static void a_group_with_a_call_that_not_all_made_once_has_no_transfer(void **st
 }
 
 /* All communication is recorded: a rank waits in it, and not before a computation. */
-static void time_before_a_computation_in_which_nothing_runs_is_the_hosts(void **state)
+static void garbage_collection_and_idle_time_before_work_are_the_hosts(void **state)
 {
 	static const struct {
 		const char *calls;
-		uint64_t host_ms[2];
+		uint64_t host_ms[3];
 	} cases[] = {
 		{"", {750, 500}},
 		{"0,0,0,7,optimizer,9,1,0,0,-1,-1\n", {750, 500}},
 		{"0,0,0,7,backward-compute,2.5,1,0,0,-1,-1\n", {1250, 500}},
-		{"0,0,0,7,gc,0.25,0.5,0,0,-1,-1\n", {250, 500}},
+		{"0,0,0,7,gc,0.25,0.5,0,0,-1,-1\n", {750, 500}},
+		{"0,0,0,7,gc,2,0.5,0,0,-1,-1\n", {1250, 500}},
 		{"0,0,0,7,forward-send,0.1,2,0,0,-1,-1\n", {0, 500}},
+		/* It begins with the others. */
+		{"2,0,8,7,forward-compute,0,1,0,0,0,0\n", {750, 500, 0}},
+		{"2,0,8,7,forward-compute,1,1,0,0,0,0\n", {750, 500, 1000}},
 		/* Of a second stage nothing shows how long it waits for the first. */
 		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n", {0, 0}},
 		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n0,0,0,7,backward-recv,2,1,0,0,-1,-1\n",
@@ -171,7 +176,7 @@ static void time_before_a_computation_in_which_nothing_runs_is_the_hosts(void **
 		nt_auto(nt_trace) struct nt_trace *trace = read_group(cases[i].calls);
 		const struct nt_frame_rank *rank = trace->frame[0].frame.rank;
 
-		for (size_t j = 0; j < 2; j++)
+		for (size_t j = 0; j < trace->frame[0].frame.ranks; j++)
 			assert_int_equal(rank[j].host_ns, cases[i].host_ms[j] * 1000000);
 	}
 }
@@ -420,35 +425,42 @@ static void the_long_last_stage_of_ST_is_an_imbalance_and_accuses_nobody(void **
 		assert_string_equal(judgement->judged[0].incident.culprit[i].kind, "stage");
 }
 
-/*
- * A job of four replicas and two stages. From step 25 on calls of the last stage transfer `network` times
- * as long, and rank 1 computes `compute` times as long, or begins `late` seconds later, for which its
- * replicas wait.
- */
-static void put_slowing(double network, double compute, double late)
+/* What changes at step 25. For rank 1 its replicas wait. */
+struct slowing {
+	double network, compute; /* times as long: calls of the last stage, passes of rank 1 */
+	double late, idle; /* seconds of rank 1, before its pass and after it */
+};
+
+/* A job of four replicas and two stages. */
+static void put_slowing(struct slowing slowing)
 {
+	static const struct slowing usual = {1, 1, 0, 0};
 	static char text[512 * 1024];
 	size_t at = (size_t)snprintf(text, sizeof(text), HEADER);
 
 	for (unsigned int step = 0; step < 45; step++) {
+		const struct slowing *now = step < 25 ? &usual : &slowing;
+
 		for (unsigned int rank = 0; rank < 8; rank++) {
 			const unsigned int replica = rank % 4, stage = rank / 4;
+			const struct slowing *own = rank == 1 ? now : &usual;
 			/* Some noise, without which a width is zero. */
 			const double noise = 1 + 0.004 * ((rank * 7 + step * 5) % 5);
-			const double transfer = 0.1 * noise * (stage && step >= 25 ? network : 1);
-			const double work = 0.6 * (rank == 1 && step >= 25 ? compute : 1);
-			const double idle = rank == 1 && step >= 25 ? late : 0;
-			const double most = !stage && step >= 25 ? 0.6 * compute + late : 0.6;
-			const double begin = transfer + idle;
-			int n = snprintf(text + at, sizeof(text) - at,
-					 "%u,%u,%u,%u,params-all-gather,0,%f,0,0,-1,-1\n"
-					 "%u,%u,%u,%u,forward-recv,%f,0,0,-1,-1,-1\n"
-					 "%u,%u,%u,%u,forward-compute,%f,%f,0,0,0,%u\n"
-					 "%u,%u,%u,%u,grads-reduce-scatter,%f,%f,0,0,-1,-1\n",
-					 replica, stage, rank, step, transfer, replica, stage, rank,
-					 step, transfer, replica, stage, rank, step, begin,
-					 work * noise, stage, replica, stage, rank, step,
-					 begin + work * noise, most - work - idle + transfer);
+			const double transfer = 0.1 * noise * (stage ? now->network : 1);
+			const double begin = transfer + own->late;
+			const double work = 0.6 * noise * own->compute;
+			const double most =
+				stage ? 0.6 : 0.6 * now->compute + now->late + now->idle;
+			int n = snprintf(
+				text + at, sizeof(text) - at,
+				"%u,%u,%u,%u,params-all-gather,0,%f,0,0,-1,-1\n"
+				"%u,%u,%u,%u,forward-recv,%f,0,0,-1,-1,-1\n"
+				"%u,%u,%u,%u,forward-compute,%f,%f,0,0,0,%u\n"
+				"%u,%u,%u,%u,grads-reduce-scatter,%f,%f,0,0,-1,-1\n",
+				replica, stage, rank, step, transfer, replica, stage, rank, step,
+				transfer, replica, stage, rank, step, begin, work, stage, replica,
+				stage, rank, step, begin + work + own->idle,
+				most - 0.6 * own->compute - own->late - own->idle + transfer);
 
 			assert_true(n > 0 && (size_t)n < sizeof(text) - at);
 			at += (size_t)n;
@@ -463,7 +475,7 @@ static void a_network_that_turns_slow_in_a_table_is_named_by_its_communicator(vo
 	const struct nt_wire_incident *incident;
 
 	(void)state;
-	put_slowing(3, 1, 0);
+	put_slowing((struct slowing){3, 1, 0, 0});
 	judgement = judge(path[0]);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
@@ -481,7 +493,7 @@ static void waiting_for_a_slow_rank_in_a_table_is_no_slow_network(void **state)
 	const struct nt_wire_incident *incident;
 
 	(void)state;
-	put_slowing(1, 2, 0);
+	put_slowing((struct slowing){1, 2, 0, 0});
 	judgement = judge(path[0]);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
@@ -496,7 +508,7 @@ static void a_host_that_begins_late_in_a_table_is_named(void **state)
 	const struct nt_wire_incident *incident;
 
 	(void)state;
-	put_slowing(1, 1, 0.3);
+	put_slowing((struct slowing){1, 1, 0.3, 0});
 	judgement = judge(path[0]);
 	assert_int_equal(judgement->incidents, 1);
 	incident = &judgement->judged[0].incident;
@@ -504,6 +516,23 @@ static void a_host_that_begins_late_in_a_table_is_named(void **state)
 	assert_int_equal(incident->culprits, 1);
 	assert_int_equal(incident->culprit[0].rank, 1);
 	/* 0.3 of 0.8 s more. */
+	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
+}
+
+/* A rank that waits may idle before a collective, too: nobody is named, but it is said. */
+static void longer_steps_of_a_table_without_a_culprit_are_noted(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	const struct nt_wire_incident *incident;
+
+	(void)state;
+	put_slowing((struct slowing){1, 1, 0, 0.3});
+	judgement = judge(path[0]);
+	assert_int_equal(judgement->incidents, 1);
+	incident = &judgement->judged[0].incident;
+	assert_string_equal(incident->class, "job-wide");
+	assert_string_equal(incident->severity, "info");
+	assert_int_equal(incident->culprits, 0);
 	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
 }
 
@@ -519,7 +548,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			a_group_with_a_call_that_not_all_made_once_has_no_transfer, remove_files),
 		cmocka_unit_test_teardown(
-			time_before_a_computation_in_which_nothing_runs_is_the_hosts, remove_files),
+			garbage_collection_and_idle_time_before_work_are_the_hosts, remove_files),
 		cmocka_unit_test_teardown(a_damaged_table_is_refused_by_line_and_column,
 					  remove_files),
 		cmocka_unit_test_teardown(a_table_cut_short_in_its_compression_is_refused,
@@ -542,6 +571,8 @@ int main(void)
 		cmocka_unit_test_teardown(waiting_for_a_slow_rank_in_a_table_is_no_slow_network,
 					  remove_files),
 		cmocka_unit_test_teardown(a_host_that_begins_late_in_a_table_is_named,
+					  remove_files),
+		cmocka_unit_test_teardown(longer_steps_of_a_table_without_a_culprit_are_noted,
 					  remove_files),
 	};
 
