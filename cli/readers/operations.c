@@ -17,7 +17,7 @@ enum {
 
 _Static_assert(NT_OP_END <= 1 << (32 - SEQ_BITS), "an operation in the number of a call");
 
-enum use {
+enum operation_use {
 	USE_COMM, /* or waits for other ranks otherwise */
 	USE_DATA, /* a collective among the data-parallel ranks of one stage */
 	USE_PASS, /* computes as soon as its input is there */
@@ -28,7 +28,7 @@ enum use {
 /* The kinds of operations. */
 static const struct kind {
 	const char *name;
-	enum use use;
+	enum operation_use use;
 	enum nt_op op;
 } kinds[] = {
 	{"forward-compute", USE_PASS, NT_OP_UNKNOWN},

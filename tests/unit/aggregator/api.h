@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "aggregator/api/api.h"
-#include "common/system/clock.h"
+#include "common/base/duration.h"
 #include "proto/json.h"
 #include "tests/api/snapshot_scene.h"
 #include "tests/unit/common/http.h"

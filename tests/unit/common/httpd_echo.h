@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/duration.h"
 #include "tests/unit/common/http.h"
 #include "tests/unit/scratch.h"
 
