@@ -5,11 +5,24 @@
 # pairs; and the agent's own CPU and memory.
 #
 #   bench/overhead.sh [PAIRS] [SECONDS]     (7 pairs of 2 × 10 s)
+#
+# GPU=cupti, nccl: the job loads our library of that kind, and the agent measures without a pause, as while it
+# suspects something; at other times it does so for a tenth of the time. The ratio includes this.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
 
-pairs=${1:-7} seconds=${2:-10}
+pairs=${1:-7} seconds=${2:-10} agent_options=()
+case ${GPU:-} in
+  '') ;;
+  cupti) export CUDA_INJECTION64_PATH=$PWD/build/plugin/libneutracer-cupti.so LD_LIBRARY_PATH=$PWD/build/sim/lib ;;
+  nccl) export NCCL_PROFILER_PLUGIN=$PWD/build/plugin/libnccl-profiler-neutracer.so SIM_NCCL_VERSION=2.30 ;;
+  *)
+    echo "bench/overhead.sh: GPU is '$GPU', expected cupti or nccl" >&2
+    exit 2
+    ;;
+esac
+[ -z "${GPU:-}" ] || agent_options=(--gpu-interval 0)
 tick=$(getconf CLK_TCK)
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
@@ -33,7 +46,7 @@ sleep 3
 : >"$work/without"
 for ((i = 1; i <= pairs; i++)); do
   step_ms >>"$work/without"
-  start_agent here
+  start_agent here "${agent_options[@]}"
   seen 8
   pid=${agent_pid[here]}
   # The unshare is replaced by the agent itself: its process is the one that we started.

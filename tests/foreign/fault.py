@@ -141,7 +141,7 @@ def identifiable(fault, job):
         crossing = [m for m in job.groups.values() if len(m) > 1 and job.spans(m)]
         others = [m for m in crossing if not fault.ranks & set(m)]
         return "" if before or others else "every transfer crosses it from the start"
-    peers = [[r for r in range(job.ranks) if job.place(r)[2] == job.place(rank)[2] and r not in fault.ranks]
+    peers = [[r for r in range(job.ranks) if job.place(r)[2] == job.place(rank)[2] and r not in fault.ranks and r != job.lost]
              for rank in fault.ranks]
     if not all(peers) and not before:
         return "no healthy peer and no time before"

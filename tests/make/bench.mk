@@ -78,8 +78,8 @@ bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/nccl_events $(BENCH)/empty.bpf.o ## c
 	$(Q)$(BENCH)/nccl_events $(BENCH)/empty.bpf.o $(ROUNDS)
 bench-completion: $(B)/test/agent/steps/test_agent_completion_watchdog ## own work by event queries: accuracy, and minutes to the first value, in simulations
 	$(Q)$< | grep '^step'
-bench-overhead: all sim $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself
-	$(Q)bench/overhead.sh $(PAIRS)
+bench-overhead: all sim plugin $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## what the agent costs a job, and itself (GPU=cupti, nccl: with that library)
+	$(Q)GPU=$(GPU) bench/overhead.sh $(PAIRS)
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)
 	$(Q)bench/governor.sh $(PART)
 bench-bus: all $(BENCH)/bus_fill $(BENCH)/bus_raw ## CPU and memory of the aggregator by the number of ranks, beside librdkafka alone (SIZES=RANKS:SECONDS...)
