@@ -91,12 +91,12 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 	uint8_t least;
 	bool is_far;
 
-	track->marked += ((size > 0) - track->marked) / NT_MARKED_WINDOWS;
 	nt_far_rate_fade(&track->far_given);
 	nt_far_rate_minus(&others, &track->far_given);
 	nt_far_rate_minus(&rest, rate);
 	least = nt_far_rate_least(&others, &rest);
 	is_far = size >= least;
+	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
 	if (track->far_fresh != NT_FAR_FRESH) {
 		if (track->rate.sum <= 0.0) {
 			nt_far_rate_add(rate, size);
@@ -104,7 +104,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 			track->far_own = (struct nt_far_own){0};
 		}
 		gain = nt_far_rate_gain(&others, &rest, &track->far_own, least, size);
-		track->far_own.windows[size]++;
+		track->far_own.windows[is_far ? size : 0]++;
 		if (is_far)
 			nt_far_rhythm_add(&track->rhythm, place_of(c, &window),
 					  nt_history_last_steps(&c->detect->step.history),

@@ -68,6 +68,10 @@ struct nt_detect {
 			uint64_t frame;
 			double cost;
 		} common_cost[NT_SERIES_END];
+		struct nt_most_marked {
+			uint64_t frame;
+			double share;
+		} most_marked[NT_SERIES_END];
 		uint32_t *index, *label; /* twice the room */
 		uint32_t cap;
 	} scratch;

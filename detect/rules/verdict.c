@@ -196,11 +196,29 @@ static double common_cost(struct nt_detect *detect, enum nt_series series)
 	return all->cost;
 }
 
+/* The largest share of windows in which a rank is far behind. */
+static double most_marked(struct nt_detect *detect, enum nt_series series)
+{
+	struct nt_most_marked *most = &detect->scratch.most_marked[series];
+
+	if (most->frame == detect->frames)
+		return most->share;
+	*most = (struct nt_most_marked){.frame = detect->frames};
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (rank->observed && !rank->ended)
+			most->share = fmax(most->share, rank->track[series].marked);
+	}
+	return most->share;
+}
+
 /*
  * The sum of a fault in some steps only: the rank is far more often than healthy ones, or NULL. Of
- * three ranks that all pause, two may do so in the same windows, so that only the third is far.
+ * three ranks that all pause, two may do so in the same windows, so that only the third is far. A
+ * slow stage makes others' windows end within steps: they are far less often than its own.
  */
-static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
+static const struct nt_cusum *find_intermittent(struct nt_detect *detect,
 						const struct nt_detect_rank *rank,
 						enum nt_series series)
 {
@@ -215,6 +233,7 @@ static const struct nt_cusum *find_intermittent(const struct nt_detect *detect,
 	    (track->mode != NT_MODE_PEERS && !is_pair) ||
 	    nt_track_rate_sum(track, &detect->rules) < detect->threshold ||
 	    !nt_far_own_suffices(&track->far_own) ||
+	    (!rank->in_incident && track->marked < NT_EXPLAINS * most_marked(detect, series)) ||
 	    nt_cusum_cost(&track->rate) < detect->rules.size_floor ||
 	    (track->peers_seen < NT_FEW_PEERS && wide->sum >= detect->threshold &&
 	     nt_cusum_cost(wide) >= NT_EXPLAINS * nt_cusum_cost(&track->rate)))

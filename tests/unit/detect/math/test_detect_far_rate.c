@@ -220,6 +220,16 @@ static void what_is_not_known_of_a_group_is_taken_from_the_rest(void **state)
 	assert_true(often.windows == 0.0 && often.far[1] > 0.0);
 }
 
+static void two_far_windows_are_too_few_however_large(void **state)
+{
+	struct nt_far_own own = {.windows = {[0] = 40, [NT_FAR_SIZES] = 2}};
+
+	(void)state;
+	assert_false(nt_far_own_suffices(&own));
+	own.windows[1]++;
+	assert_true(nt_far_own_suffices(&own));
+}
+
 static void a_size_is_twice_as_large_as_the_one_before(void **state)
 {
 	(void)state;
@@ -245,6 +255,7 @@ int main(void)
 		cmocka_unit_test(beyond_a_heavy_tail_few_windows_are_enough),
 		cmocka_unit_test(what_little_is_known_of_the_others_may_be_true_of_all),
 		cmocka_unit_test(what_is_not_known_of_a_group_is_taken_from_the_rest),
+		cmocka_unit_test(two_far_windows_are_too_few_however_large),
 		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
 	};
 

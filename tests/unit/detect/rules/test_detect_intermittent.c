@@ -259,6 +259,26 @@ static void a_regular_pause_with_a_cause_is_named(void **state)
 	assert_string_equal(sim_firing(job->detect, 0)->cause, "garbage collection");
 }
 
+/* Rank 5 looks far in some windows in which rank 3 is slow, as its partner in a pipeline may. */
+static void a_rank_that_is_far_with_another_one_only_is_not_named(void **state)
+{
+	struct job *job = *state;
+	bool is_named = false;
+
+	for (uint32_t i = 0; i < LONG; i++) {
+		const bool slow = is_on(job, 0.5);
+
+		job->sim.rank[3].device = job->device * (slow ? 3.0 : 1.0);
+		job->sim.rank[5].device = job->device * (slow && is_on(job, 0.3) ? 2.0 : 1.0);
+		sim_pass(&job->sim, job->detect, 1);
+		for (uint32_t j = 0; sim_firing(job->detect, j); j++) {
+			assert_names_rank(sim_firing(job->detect, j), 3);
+			is_named = true;
+		}
+	}
+	assert_true(is_named);
+}
+
 static void distances_are_equal_within_a_window(void **state)
 {
 	struct nt_far_rhythm rhythm = {0};
@@ -318,6 +338,7 @@ int main(void)
 		CASE(it_ends_when_no_step_is_long_any_more),
 		CASE(what_one_rank_does_every_so_many_steps_is_no_fault),
 		CASE(what_one_rank_does_seldom_and_long_is_no_fault),
+		CASE(a_rank_that_is_far_with_another_one_only_is_not_named),
 		CASE(what_it_does_in_every_few_steps_is_one),
 		CASE(a_regular_pause_with_a_cause_is_named),
 		cmocka_unit_test(distances_are_equal_within_a_window),
