@@ -519,7 +519,7 @@ static void a_host_that_begins_late_in_a_table_is_named(void **state)
 	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
 }
 
-/* A rank that waits may idle before a collective, too: nobody is named, but it is said. */
+/* Ranks that wait may idle before a collective, too: a note states the longer steps, and names none. */
 static void longer_steps_of_a_table_without_a_culprit_are_noted(void **state)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
