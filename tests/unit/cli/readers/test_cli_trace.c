@@ -519,7 +519,7 @@ static void a_host_that_begins_late_in_a_table_is_named(void **state)
 	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
 }
 
-/* Ranks that wait may idle before a collective, too: a note states the longer steps, and names none. */
+/* Ranks that wait may idle before a collective, too: a note states the longer steps alone. */
 static void longer_steps_of_a_table_without_a_culprit_are_noted(void **state)
 {
 	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
