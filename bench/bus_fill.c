@@ -40,7 +40,7 @@ enum {
 #define TICK_NS   (10 * NT_MILLISECOND)
 #define HOUR_NS   (3600 * NT_SECOND)
 
-struct job {
+struct fill_job {
 	char key[TEXT], name[TEXT];
 	uint32_t ranks;
 	uint64_t comm[COMMS];
@@ -48,7 +48,7 @@ struct job {
 };
 
 struct node {
-	const struct job *job;
+	const struct fill_job *job;
 	struct nt_publisher *publisher;
 	uint32_t first, ranks;
 	char name[TEXT], pod[TEXT], container[TEXT], cgroup[TEXT];
@@ -56,7 +56,7 @@ struct node {
 	uint64_t watermark_ns; /* boot time */
 };
 
-struct lane {
+struct fill_lane {
 	struct fill *fill;
 	struct nt_bus *bus;
 	pthread_t thread;
@@ -68,10 +68,10 @@ struct fill {
 	const char *url;
 	uint64_t begin_ns; /* real time */
 	uint64_t rounds;
-	struct job *job;
+	struct fill_job *job;
 	struct node *node;
 	size_t jobs, nodes, lanes;
-	struct lane lane[LANES];
+	struct fill_lane lane[LANES];
 	pthread_barrier_t round;
 };
 
@@ -284,7 +284,7 @@ static int publish_round(const struct fill *fill, struct node *node, uint64_t ro
 
 static void *run_lane(void *data)
 {
-	struct lane *lane = data;
+	struct fill_lane *lane = data;
 	struct fill *fill = lane->fill;
 
 	for (uint64_t round = 0; round < fill->rounds; round++) {
@@ -298,7 +298,7 @@ static void *run_lane(void *data)
 
 /* ---- the cluster ---------------------------------------------------------------------------------- */
 
-static int make_node(struct fill *fill, const struct job *job, uint32_t first, size_t index)
+static int make_node(struct fill *fill, const struct fill_job *job, uint32_t first, size_t index)
 {
 	struct node *node = &fill->node[index];
 	uint64_t id[5];
@@ -333,7 +333,7 @@ static int make_cluster(struct fill *fill, uint32_t ranks, uint32_t job_ranks)
 	if (!fill->job || !fill->node)
 		return -ENOMEM;
 	for (size_t i = 0; i < fill->jobs; i++) {
-		struct job *job = &fill->job[i];
+		struct fill_job *job = &fill->job[i];
 
 		job->ranks = left < job_ranks ? left : job_ranks;
 		left -= job->ranks;

@@ -55,7 +55,7 @@ struct group {
 	uint8_t kind;
 };
 
-struct job {
+struct bench_job {
 	uint32_t ranks, tp, pp, dp;
 	struct group *group;
 	uint32_t groups;
@@ -69,7 +69,7 @@ struct job {
 	uint64_t now_ns, seed;
 };
 
-static double draw(struct job *job)
+static double draw(struct bench_job *job)
 {
 	/* splitmix64 */
 	uint64_t z = (job->seed += 0x9e3779b97f4a7c15ull);
@@ -79,14 +79,14 @@ static double draw(struct job *job)
 	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static double draw_normal(struct job *job)
+static double draw_normal(struct bench_job *job)
 {
 	const double a = 1.0 - draw(job), b = draw(job);
 
 	return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
 }
 
-static void add_group(struct job *job, uint32_t first, uint32_t stride, uint32_t members,
+static void add_group(struct bench_job *job, uint32_t first, uint32_t stride, uint32_t members,
 		      uint32_t calls, uint8_t kind)
 {
 	job->group[job->groups++] = (struct group){
@@ -94,7 +94,7 @@ static void add_group(struct job *job, uint32_t first, uint32_t stride, uint32_t
 }
 
 /* Tensor place first, then replica, then stage; a group's id is its place among all, from 1 on. */
-static int make_job(struct job *job)
+static int make_job(struct bench_job *job)
 {
 	const uint32_t tp = job->tp, dp = job->dp, pp = job->pp, n = job->ranks;
 
@@ -118,7 +118,7 @@ static int make_job(struct job *job)
 	return 0;
 }
 
-static void free_job(struct job *job)
+static void free_job(struct bench_job *job)
 {
 	free(job->group);
 	free(job->rank);
@@ -129,7 +129,7 @@ static void free_job(struct job *job)
 }
 
 /* The groups of a rank, ascending. */
-static uint32_t groups_of(const struct job *job, uint32_t rank, uint32_t *ret_group)
+static uint32_t groups_of(const struct bench_job *job, uint32_t rank, uint32_t *ret_group)
 {
 	const uint32_t tp = job->tp, dp = job->dp, pp = job->pp;
 	const uint32_t stage = rank / (tp * dp);
@@ -148,7 +148,7 @@ static uint32_t groups_of(const struct job *job, uint32_t rank, uint32_t *ret_gr
 	return n;
 }
 
-static void fill_comms(struct job *job, uint32_t at, struct nt_frame_rank *rank, double wait)
+static void fill_comms(struct bench_job *job, uint32_t at, struct nt_frame_rank *rank, double wait)
 {
 	uint32_t group[COMMS];
 
@@ -186,7 +186,7 @@ static void fill_comms(struct job *job, uint32_t at, struct nt_frame_rank *rank,
 }
 
 /* Calls that all members sampled, sorted as a frame wants them. */
-static size_t fill_samples(struct job *job)
+static size_t fill_samples(struct bench_job *job)
 {
 	size_t n = 0;
 
@@ -218,7 +218,7 @@ static size_t fill_samples(struct job *job)
 	return n;
 }
 
-static void fill_groups(struct job *job)
+static void fill_groups(struct bench_job *job)
 {
 	for (uint32_t i = 0; i < job->groups; i++) {
 		struct group *group = &job->group[i];
@@ -235,7 +235,7 @@ static void fill_groups(struct job *job)
 	}
 }
 
-static const struct nt_frame *next_frame(struct job *job)
+static const struct nt_frame *next_frame(struct bench_job *job)
 {
 	double longest = 0.0, step;
 
@@ -299,7 +299,7 @@ static double cpu_ms(void)
 }
 
 /* CPU time of so many passes, each of a fresh window; the last findings. */
-static int pass(struct job *job, struct nt_detect *detect, uint32_t passes, double *ret_ms)
+static int pass(struct bench_job *job, struct nt_detect *detect, uint32_t passes, double *ret_ms)
 {
 	for (uint32_t i = 0; i < passes; i++) {
 		const struct nt_frame *frame = next_frame(job);
@@ -326,7 +326,7 @@ static bool is_found(const struct nt_detect *detect, uint32_t rank)
 }
 
 /* The space detector's DBSCAN of the window, alone; with its input and its labels in a file. */
-static int cluster(const struct job *job, uint32_t passes, const char *path, double *ret_ms,
+static int cluster(const struct bench_job *job, uint32_t passes, const char *path, double *ret_ms,
 		   double *ret_eps, double *ret_pairs)
 {
 	const uint32_t n = job->ranks;
@@ -377,7 +377,7 @@ static int cluster(const struct job *job, uint32_t passes, const char *path, dou
 }
 
 /* Reads and writes one word of every line. */
-static int walk(const struct job *job, uint32_t passes, double *ret_ms)
+static int walk(const struct bench_job *job, uint32_t passes, double *ret_ms)
 {
 	const size_t lines = (size_t)job->ranks * RANK_BYTES / LINE;
 	volatile uint64_t *word = calloc(lines, LINE);
@@ -399,7 +399,7 @@ static int walk(const struct job *job, uint32_t passes, double *ret_ms)
 	return 0;
 }
 
-static int measure(struct job *job, uint32_t passes, const char *path)
+static int measure(struct bench_job *job, uint32_t passes, const char *path)
 {
 	const struct nt_rules rules = nt_rules_default();
 	double healthy[MAX_PASSES], faulty[MAX_PASSES], rest[LEARN], longest = 0.0;
@@ -438,7 +438,7 @@ static int measure(struct job *job, uint32_t passes, const char *path)
 
 int main(int argc, char **argv)
 {
-	struct job job = {.seed = 1, .now_ns = 1700000000ull * 1000000000};
+	struct bench_job job = {.seed = 1, .now_ns = 1700000000ull * 1000000000};
 	uint32_t number[4];
 	int r = 0;
 

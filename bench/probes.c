@@ -361,7 +361,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 }
 
 /* What was measured: by variant and round, NAN where it was not. */
-struct table {
+struct result_table {
 	double ns[VARIANTS][MAX_ROUNDS];
 	size_t rounds;
 };
@@ -374,13 +374,13 @@ static size_t bare_of(size_t variant)
 	return variant;
 }
 
-static double net_ns(const struct table *table, size_t variant, size_t round)
+static double net_ns(const struct result_table *table, size_t variant, size_t round)
 {
 	return table->ns[variant][round] - table->ns[bare_of(variant)][round];
 }
 
 /* Of the rounds that have both; ret_spread: half the distance of the quartiles. */
-static size_t ratio_of(const struct table *table, size_t variant, size_t anchor, double *ret_ratio,
+static size_t ratio_of(const struct result_table *table, size_t variant, size_t anchor, double *ret_ratio,
 		       double *ret_spread)
 {
 	double ratio[MAX_ROUNDS];
@@ -399,7 +399,7 @@ static size_t ratio_of(const struct table *table, size_t variant, size_t anchor,
 	return n;
 }
 
-static size_t median_of(const struct table *table, size_t variant, bool net, double *ret_ns)
+static size_t median_of(const struct result_table *table, size_t variant, bool net, double *ret_ns)
 {
 	double ns[MAX_ROUNDS];
 	size_t n = 0;
@@ -415,7 +415,7 @@ static size_t median_of(const struct table *table, size_t variant, bool net, dou
 	return n;
 }
 
-static void print_row(const struct table *table, size_t i)
+static void print_row(const struct result_table *table, size_t i)
 {
 	bool bare = variants[i].kind == BARE;
 	double ns = 0, anchor_ns = 0, ratio = 0, spread = 0;
@@ -436,7 +436,7 @@ static void print_row(const struct table *table, size_t i)
 	}
 }
 
-static void print_aims(const struct table *table)
+static void print_aims(const struct result_table *table)
 {
 	bool quiet = true;
 
@@ -460,7 +460,7 @@ static void print_aims(const struct table *table)
 
 static int run(const struct bench *bench)
 {
-	static struct table table;
+	static struct result_table table;
 	double bare = 0;
 
 	table.rounds = bench->rounds;

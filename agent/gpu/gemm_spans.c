@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/base/search.h"
+
 struct gemm_span {
 	uint64_t entry_ns, ret_ns;
 };
@@ -106,17 +108,7 @@ void nt_gemm_spans_add(struct nt_gemm_spans *spans, const struct nt_event_gemm *
 /* The first one that returned at that time or later. */
 static uint32_t returned_from(const struct gemm_thread *thread, uint64_t ns)
 {
-	uint32_t low = 0, high = thread->count;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (span_at(thread, middle)->ret_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, thread->count, i, span_at(thread, i)->ret_ns >= ns);
 }
 
 /* NULL: it makes no multiplications. */

@@ -52,7 +52,7 @@ const char *nt_subject_name(enum nt_subject subject)
 }
 
 /* The rows of all pieces in order: the governor looks at each of them many times a second. */
-static struct table {
+static struct arch_table {
 	const struct nt_probe *row[NT_ROWS_MAX];
 	uint16_t rows;
 } table[NT_ARCH_END];
@@ -60,7 +60,7 @@ static struct table {
 static void fill_tables(void)
 {
 	for (int arch = 0; arch < NT_ARCH_END; arch++) {
-		struct table *t = &table[arch];
+		struct arch_table *t = &table[arch];
 
 		for (int i = 0; i < PIECES; i++) {
 			const struct nt_probe_piece *piece = piece_of((enum nt_arch)arch, i);
@@ -71,7 +71,7 @@ static void fill_tables(void)
 	}
 }
 
-static const struct table *table_of(enum nt_arch arch)
+static const struct arch_table *table_of(enum nt_arch arch)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -81,7 +81,7 @@ static const struct table *table_of(enum nt_arch arch)
 
 const struct nt_probe *nt_probe_arch_row(enum nt_arch arch, uint16_t row)
 {
-	const struct table *t = table_of(arch);
+	const struct arch_table *t = table_of(arch);
 
 	return row < t->rows ? t->row[row] : NULL;
 }

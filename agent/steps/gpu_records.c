@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/base/search.h"
 #include "common/system/clock.h"
 
 #define EARLIER_NS (200 * NT_MILLISECOND) /* calls of all threads are fetched in that time */
@@ -141,17 +142,8 @@ static bool is_of(enum nt_gpu_record_op kernel, enum nt_op call)
 /* The first call behind those that were made by then. */
 static uint32_t calls_until(struct nt_gpu_records *records, uint64_t launch_ns)
 {
-	uint32_t low = 0, high = records->collectives;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (collective_at(records, middle)->entry_ns <= launch_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return nt_search_first(0, records->collectives, i,
+			       collective_at(records, i)->entry_ns > launch_ns);
 }
 
 /* Sets the call of the kernel in the interval, or leaves it unknown. */

@@ -26,7 +26,7 @@ enum operation_use {
 };
 
 /* The kinds of operations. */
-static const struct kind {
+static const struct operation_kind {
 	const char *name;
 	enum operation_use use;
 	enum nt_op op;
@@ -218,7 +218,7 @@ static uint64_t host_work(const struct operations_job *job, const struct nt_oper
 	bool receives = false;
 
 	for (size_t i = 0; i < rows; i++) {
-		const struct kind *kind = &kinds[row[i].kind];
+		const struct operation_kind *kind = &kinds[row[i].kind];
 
 		if (kind->use == USE_PASS && row[i].start_ns > end_ns)
 			idle_ns += row[i].start_ns - end_ns;
@@ -259,7 +259,7 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 	if (job->with_samples)
 		find_begins(job, row, rows);
 	for (size_t i = 0; i < rows; i++) {
-		const struct kind *type = &kinds[row[i].kind];
+		const struct operation_kind *type = &kinds[row[i].kind];
 
 		if (i == 0 || row[i].rank != row[i - 1].rank) {
 			rank = rank ? rank + 1 : out->rank;

@@ -34,7 +34,7 @@ static const char *const column_names[COLUMN_END] = {
 	"dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id",
 };
 
-struct table {
+struct straggler_table {
 	struct nt_operations operations;
 	size_t at[COLUMN_END]; /* field number of each column */
 	size_t fields;
@@ -70,7 +70,7 @@ static bool field_is(const struct field *field, const char *text)
 	return field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
 }
 
-static int read_header(struct table *table, const char *path, const char *line,
+static int read_header(struct straggler_table *table, const char *path, const char *line,
 		       struct nt_trace_error *error)
 {
 	struct field field[MAX_FIELDS];
@@ -100,7 +100,7 @@ struct line_context {
 	uint64_t number;
 	struct nt_trace_error *error;
 	const struct field *field;
-	const struct table *table;
+	const struct straggler_table *table;
 };
 
 static int integer(const struct line_context *at, enum column column, uint64_t max,
@@ -131,7 +131,7 @@ static int seconds(const struct line_context *at, enum column column, uint64_t *
 	return 0;
 }
 
-static int read_row(struct table *table, const struct line_context *at)
+static int read_row(struct straggler_table *table, const struct line_context *at)
 {
 	uint64_t rank = 0, replica = 0, stage = 0, seq = 0;
 	struct nt_operation row = {0};
@@ -158,7 +158,7 @@ static int read_row(struct table *table, const struct line_context *at)
 	return nt_operations_add(&table->operations, &row);
 }
 
-static int read_table(struct table *table, const char *path, struct nt_trace_error *error)
+static int read_table(struct straggler_table *table, const char *path, struct nt_trace_error *error)
 {
 	nt_auto(nt_lines) struct nt_lines *lines = NULL;
 	struct field field[MAX_FIELDS];
@@ -204,7 +204,7 @@ static int read_table(struct table *table, const char *path, struct nt_trace_err
 	return 0;
 }
 
-static void release_table(struct table *table)
+static void release_table(struct straggler_table *table)
 {
 	nt_operations_release(&table->operations);
 }
@@ -212,7 +212,7 @@ static void release_table(struct table *table)
 int nt_trace_read_straggler(const char *path, struct nt_trace **ret_trace,
 			    struct nt_trace_error *ret_error)
 {
-	__attribute__((cleanup(release_table))) struct table table = {
+	__attribute__((cleanup(release_table))) struct straggler_table table = {
 		.operations = {.samples = true}};
 	nt_auto(nt_trace) struct nt_trace *trace = calloc(1, sizeof(*trace));
 	int r;

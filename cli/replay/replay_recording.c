@@ -17,7 +17,7 @@ enum {
 	MAX_JOBS = 1 << 16,
 };
 
-struct job {
+struct recorded_job {
 	uint64_t hash; /* the same in all its attempts */
 	uint32_t ranks, attempt;
 	char name[NT_JUDGED_NAME], key[NT_JUDGED_NAME];
@@ -30,13 +30,13 @@ struct recording_run {
 	struct nt_recording *recording;
 	const struct nt_rules *rules;
 	struct nt_engine *engine; /* borrowed */
-	struct job *job;
+	struct recorded_job *job;
 	int error; /* of a callback, which cannot return it */
 };
 
 static void release_jobs(struct recording_run *run)
 {
-	struct job *job, *next;
+	struct recorded_job *job, *next;
 
 	HASH_ITER(hh, run->job, job, next)
 	{
@@ -46,9 +46,9 @@ static void release_jobs(struct recording_run *run)
 }
 
 /* Finds or adds the job; NULL with run->error. */
-static struct job *find_job(struct recording_run *run, uint64_t hash)
+static struct recorded_job *find_job(struct recording_run *run, uint64_t hash)
 {
-	struct job *job;
+	struct recorded_job *job;
 
 	HASH_FIND(hh, run->job, &hash, sizeof(hash), job);
 	if (job)
@@ -71,7 +71,7 @@ static struct job *find_job(struct recording_run *run, uint64_t hash)
 
 static void count_ranks(struct recording_run *run, const struct nt_job *of, uint32_t ranks)
 {
-	struct job *job = find_job(run, of->hash);
+	struct recorded_job *job = find_job(run, of->hash);
 
 	if (!job || job->ranks >= ranks)
 		return;
@@ -122,7 +122,7 @@ static void add_coverage(struct recording_run *run, const struct nt_job *of,
 			 const struct nt_frame *frame)
 {
 	const char *name = of->name && *of->name ? of->name : of->owner->key;
-	struct job *job = find_job(run, of->hash);
+	struct recorded_job *job = find_job(run, of->hash);
 
 	if (!job)
 		return;
@@ -137,7 +137,7 @@ static void add_coverage(struct recording_run *run, const struct nt_job *of,
 /* In the order of their starts. */
 static int report_coverage(const struct recording_run *run)
 {
-	const struct job *job;
+	const struct recorded_job *job;
 	int r = 0;
 
 	for (job = run->job; job && r == 0; job = job->hh.next)

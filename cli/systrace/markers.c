@@ -56,7 +56,7 @@ struct marker_row {
 	uint8_t source;
 };
 
-struct kind {
+struct marker_kind {
 	uint64_t key;
 	uint32_t index;
 	UT_hash_handle hh;
@@ -74,13 +74,13 @@ struct marker_table {
 	size_t at[COLUMN_END], fields;
 	struct marker_row *row;
 	size_t rows, cap;
-	struct kind *known;
+	struct marker_kind *known;
 	struct nt_markers *out;
 };
 
 static void release_table(struct marker_table *table)
 {
-	struct kind *kind, *next;
+	struct marker_kind *kind, *next;
 
 	HASH_ITER(hh, table->known, kind, next)
 	{
@@ -205,7 +205,7 @@ static int find_kind(struct marker_table *table, const struct marker_field *name
 	const uint64_t key = nt_hash_mix(nt_hash_bytes(NT_HASH_SEED, name->text, name->len));
 	struct nt_markers *out = table->out;
 	struct nt_marker_kind described;
-	struct kind *kind = NULL;
+	struct marker_kind *kind = NULL;
 	int r;
 
 	*ret_kind = NO_KIND;

@@ -134,8 +134,7 @@ FNR == 1 {
     report("BPF code must not include " what)
   else if (what ~ /^<bpf\// && top !~ /^(bpf|agent)$/)
     report(top " must not include " what)
-  else if (what ~ /^</ && top == "detect" && what !~ pure &&
-      !(FILENAME == "detect/anomaly/refit.c" && what ~ /^<(lapacke|cblas)[.]h>$/))
+  else if (what ~ /^</ && top == "detect" && what !~ pure)
     report("detect is a pure step and must not include " what)
   else if (what ~ /^</ && room == "common/base" && what !~ pure)
     report("common/base is pure and must not include " what)

@@ -21,7 +21,7 @@ while IFS= read -r file; do
   stem=${file##*/}
   stem=${stem%%.*}
   # tests/unit/ROOM/test_ROOM_x.c tests x.c.
-  [[ $stem != test_*_* ]] || stem=${stem#test_*_}
+  [[ $file != tests/unit/* || $stem != test_*_* ]] || stem=${stem#test_*_}
   case " ${words//$'\n'/ } " in
     *" $stem "*) report "$file: '$stem' explains nothing: name the file by the field's term" ;;
   esac
@@ -30,12 +30,13 @@ while IFS= read -r file; do
       *" $part "*) report "$file: '$part' explains nothing: name the file by the field's term" ;;
     esac
   done
-done < <(tests/files.sh '\.[ch]$')
+done < <(tests/files.sh '\.(c|h|py|sh)$')
 
-# Types of one file too: a reader who searches for a name finds one thing.
+# Types of one file too: a reader who searches for a name finds one thing. Test programs are exempt: a
+# type of one is used in its file alone.
 while IFS= read -r type; do
   report "$type is defined in several files: name each for what it holds, or for its room"
-done < <(tests/files.sh '^(agent|aggregator|bpf|cli|common|detect|engine|plugin|proto)/.*\.[ch]$' |
+done < <(tests/files.sh '^(agent|aggregator|bench|bpf|cli|common|detect|engine|plugin|proto)/.*\.[ch]$' |
   { grep -v '^bpf/vmlinux.h$' || :; } |
-  xargs -r sed -nE 's/^(struct|enum|union) ([a-z0-9_]+) \{.*/\2/p' | LC_ALL=C sort | uniq -d)
+  xargs -r sed -nE 's/^\t*(static )?(const )?(struct|enum|union) ([a-z0-9_]+) \{.*/\4/p' | LC_ALL=C sort | uniq -d)
 exit $bad

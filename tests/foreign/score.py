@@ -19,7 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 
-import judge
+import truth_check
 import kineto
 import markers
 import run
@@ -50,12 +50,12 @@ def one(seed, args):
     text += f", cost {100 * truth.cost:.1f} %" if truth.fault else ""
     if done.returncode != 0:
         return {"seed": seed, "text": text, "failed": done.stderr.strip() or f"exit status {done.returncode}"}
-    result = judge.judge(truth, clock, json.loads(done.stdout))
+    result = truth_check.judge(truth, clock, json.loads(done.stdout))
     return {
         "seed": seed, "text": text, "failed": None, "kind": truth.fault.kind if truth.fault else "nobody",
         "visible": truth.visible(), "why": truth.why, "found": result.found, "coarse": result.coarse,
         "wrong": result.wrong, "notes": result.notes, "noted": result.noted, "undecided": result.undecided, "said": result.said, "cost": truth.cost,
-        "right": judge.class_is_right(truth, result.classes) if result.found else None,
+        "right": truth_check.class_is_right(truth, result.classes) if result.found else None,
         "delay": result.delay, "since": result.since, "slowdown": result.slowdown,
         "begin": begin_of(truth.fault), "wide": truth.job.job_wide is not None, "uneven": truth.job.stage_work[-1] > 1, "seconds": (played, time.time() - begin),
     }
