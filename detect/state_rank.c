@@ -16,7 +16,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_state_past(codec, &track->past, lesson);
 	nt_code_u8(codec, &track->mode, NT_MODE_PAST);
 	nt_code_u8(codec, &track->far_run, UINT8_MAX);
-	nt_code_u8(codec, &track->far_fresh, NT_FAR_FRESH);
+	nt_code_u8(codec, &track->far_fresh, nt_default_pending_windows);
 	nt_state_far_rate(codec, &track->far_given);
 	for (int i = 0; i <= NT_FAR_SIZES; i++)
 		nt_code_u32(codec, &track->far_own.windows[i], UINT32_MAX);

@@ -97,7 +97,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 	least = nt_far_rate_least(&others, &rest);
 	is_far = size >= least;
 	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
-	if (track->far_fresh != NT_FAR_FRESH) {
+	if (track->far_fresh != nt_default_pending_windows) {
 		if (track->rate.sum <= 0.0) {
 			nt_far_rate_add(rate, size);
 			nt_far_rate_add(&track->far_given, size);
@@ -111,7 +111,7 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 					  window.cost);
 	}
 	if (is_far)
-		track->far_fresh = NT_FAR_FRESH;
+		track->far_fresh = nt_default_pending_windows;
 	else
 		track->far_fresh -= track->far_fresh > 0;
 	nt_cusum_grow(&track->rate, &c->detect->rules, &window, gain);

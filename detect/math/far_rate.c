@@ -171,9 +171,9 @@ void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window,
 {
 	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0;
 
-	if (2.0 * cost < rhythm->cost)
+	if (NT_RHYTHM_ANOTHER * cost < rhythm->cost)
 		return;
-	if (cost > 2.0 * rhythm->cost)
+	if (cost > NT_RHYTHM_ANOTHER * rhythm->cost)
 		gap = rhythm->gap = 0.0;
 	rhythm->cost = cost;
 	rhythm->is_equal = rhythm->gap <= 0.0 || fabs(gap - rhythm->gap) <= tolerance_of(window);

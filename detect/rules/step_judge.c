@@ -31,13 +31,13 @@ struct step_round {
 	double gc; /* mean */
 	uint32_t n;
 	bool of_most; /* the columns are those of most ranks */
-	struct column {
+	struct step_column {
 		double *growth, *slow, *centre, *spread;
 		uint32_t n, judged; /* judged: including ranks still learning */
 	} of[NT_SERIES_END];
 };
 
-static void add_contribution(struct column *column, const struct nt_track_contribution *note)
+static void add_contribution(struct step_column *column, const struct nt_track_contribution *note)
 {
 	if (isnan(note->growth))
 		return;
@@ -103,7 +103,7 @@ static struct step_round line_up(struct nt_detect *detect)
 
 /* Returns the window's cost; -INFINITY: unknown. */
 static double learn_job_wide(struct nt_detect *detect, struct nt_job_wide *wide,
-			     const struct column *column)
+			     const struct step_column *column)
 {
 	struct nt_cusum_window window = {.start_ns = detect->start_ns,
 					 .frame = detect->frames,

@@ -53,7 +53,7 @@ static double others_share(const struct nt_detect *detect, const struct nt_detec
 static const struct nt_detect_rank *find_marked(const struct nt_detect *detect, double share,
 						bool at_end)
 {
-	const uint32_t least = at_end ? NT_MARKED_LEAST : 2 * NT_PAST_WINDOWS;
+	const uint32_t least = at_end ? NT_MARKED_LEAST : NT_UNDECIDED_ROUNDS;
 	const struct nt_detect_rank *marked = NULL;
 
 	for (uint32_t i = 0; i < detect->ranks; i++) {
@@ -206,7 +206,7 @@ static int raise_late_host(struct nt_detect *detect, const struct nt_detect_rank
 static struct nt_history_mean mean_of(const struct nt_detect_step *step, uint32_t later,
 				      uint32_t rounds)
 {
-	return nt_history_mean(&step->history, later, rounds, 2.0 * step->past.value_centre);
+	return nt_history_mean(&step->history, later, rounds, NT_UNDECIDED_MOST * step->past.value_centre);
 }
 
 /* The last rounds, no longer than since an incident explained them; 0: too few, or too short. */
@@ -218,7 +218,7 @@ static uint32_t count_rounds(const struct nt_detect *detect)
 
 	while (n && nt_history_start(&step->history, n - 1) < step->said_ns)
 		n--;
-	return n >= 2 * NT_PAST_WINDOWS &&
+	return n >= NT_UNDECIDED_ROUNDS &&
 			       detect->end_ns - nt_history_start(&step->history, n - 1) >=
 				       detect->rules.resolve_min_ns
 		       ? n
