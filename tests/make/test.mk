@@ -16,13 +16,13 @@ deps: ## install the Debian packages that are missing (as root)
 PART ?=
 part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PART)),$(filter-out $(1),$(2)),$(2)))
 
-test_stages := all check "idle check-oom NT_TIMEOUT=900 & check-bpf + check-kafka PART=short & check-e2e PART=short"
+test_stages := test-programs check "idle check-oom NT_TIMEOUT=900 & check-bpf + check-kafka PART=short & check-e2e PART=short"
 # Stages that wait for brokers, pods and jobs run in parallel with idle ones, which load the processors but
-# only have the time that the others leave. What parallel stages share is built before them. CLUSTER=1 adds
-# test-cluster, beside stages on idle time alone: its pods must answer their probes.
+# only have the time that the others leave. CLUSTER=1 adds test-cluster,
+# beside stages on idle time alone: its pods must answer their probes.
 # Beside it nothing runs that its agents would take for a job. The virtual machine takes the longest, and
 # may last until test-cluster ends. NT_KIND=idle: on idle time beside these, clients of unit tests give up.
-full_stages := "all sim" \
+full_stages := test-programs \
 	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & ~idle check-vm PART=short \
 	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
 	"idle check SAN=1 NT_TIMEOUT=900 NT_KIND=idle$(if $(CLUSTER), & test-cluster)" \
@@ -214,3 +214,8 @@ cov: ## which lines the unit tests run, by file
 .PHONY: mutate
 mutate: $(tools) ## 50 seeded one-line mutations; at least 45 must be caught (N=50 SEED=1)
 	$(Q)python3 tests/mutate.py --count $(or $(N),50) --seed $(or $(SEED),1)
+
+# Stages that run in parallel are makes of their own, so what several of them need is built before them:
+# two linkers that write one file fail.
+.PHONY: test-programs
+test-programs: all sim plugin $(bpf_programs) $(kafka_programs) $(check_bpf_needs) $(check_e2e_needs) $(check_kafka_needs)
