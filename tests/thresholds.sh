@@ -66,9 +66,13 @@ C
 
 markdown() {
   list | awk -F'\t' '
+    BEGIN {
+      note["Slow rank"] = "A rank is slow when its sum of evidence reaches the threshold that the group\n" \
+        "[Sum of evidence](#sum-of-evidence-cusum) defines. The rows below are further conditions."
+    }
     $1 != group {
       group = $1
-      print "\n## " group "\n\n| name | value | unit | reason | source |\n|---|---|---|---|---|"
+      print "\n## " group "\n\n" (group in note ? note[group] "\n\n" : "") "| name | value | unit | reason | source |\n|---|---|---|---|---|"
     }
     { print "| `" $3 "` | " $4 " | " $5 " | " $6 " | " gensource($7) " |" }
     END { print "" }

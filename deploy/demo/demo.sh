@@ -5,7 +5,7 @@
 # slow; the verdict comes from the REST API. Ends with 0 only if it named exactly that rank, with
 # class compute, within ten seconds, and took it back after the rank was healed.
 #
-# Nothing tells agent or aggregator who it is: the demo's control files lie in a directory that is
+# Agent and aggregator cannot read which rank it is: the demo's control files are in a directory that is
 # empty in their mount namespace.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -16,7 +16,7 @@ import sys
 
 import yaml
 
-# What the templates set themselves, by what the rest of the values and the cluster say.
+# What the templates set themselves, from the rest of the values and the cluster.
 OWNED = {
     "agent": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file bus-sasl-mechanism
         bus-bytes bus-age node message-key-file enrol-url enrol-token-file enrol-ca-file cgroup listen
@@ -26,7 +26,7 @@ OWNED = {
         webhook-url-file webhook-secret-file kube-events kube-node-condition node-secret-file
         signatures enrol-account enrol-audience user""".split(),
 }
-# Values that are told of as a whole, in the words of Kubernetes.
+# Values that are documented as a whole, in the words of Kubernetes.
 AS_A_WHOLE = {"resources", "updateStrategy"}
 DURATION = {"type": ["string", "integer"], "maximum": 0,
             "pattern": r"^(0|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|d))$"}
@@ -74,8 +74,8 @@ def schema(text, tables):
     return json.dumps(document, indent=2) + "\n"
 
 
-def told(text):
-    """Of each value of values.yaml: path, default, comment. All must be told of, once."""
+def documented(text):
+    """Path, default and comment of each value of values.yaml. Each must be documented once."""
     root, above, path = yaml.safe_load(text), [], []
     for line in text.splitlines():
         comment = re.match(r"^ *# (.*)", line)
@@ -102,14 +102,14 @@ def cell(text):
 def tables_of(values, tables):
     """The generated part of README.md."""
     out = ["| value | default | |", "|---|---|---|"]
-    for path, default, comment in told(values):
+    for path, default, comment in documented(values):
         out.append(f"| `{path}` | `{cell(json.dumps(default))}` | {cell(comment)} |")
     for program, table in tables.items():
-        out += ["", f"Of `{program}.options`:", "", "| option | default | |", "|---|---|---|"]
+        out += ["", f"Of `{program}.options`:", "", "| option | default | allowed | |", "|---|---|---|---|"]
         for name, allowed, default, help_text in table:
             if name not in OWNED[program]:
                 shown = "" if default == "-" else f"`{default}`"
-                out.append(f"| `{name}` | {shown} | {cell(help_text)}: {cell(allowed)} |")
+                out.append(f"| `{name}` | {shown} | {cell(allowed)} | {cell(help_text)} |")
     return out
 
 

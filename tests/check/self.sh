@@ -67,6 +67,12 @@ $(seq -s ';' 79 | tr ';' '\n')
 }" 'agent/x.c:1: f() has 82 lines'
 expect words docs/x.md 'see /''work/main' 'a path of one machine'
 expect words docs/x.md 'TO''DO: later' 'names its issue'
+long=$(printf 'word %.0s' {1..24})
+expect prose docs/x.md "$long ends, $long" 'docs/x.md:1: a sentence of 49 words: word'
+expect prose README.md $'One.\n\n- Two, and\n  three: '"$long, of which some are last." 'README.md:3: a sentence of 32 words'
+expect prose docs/x.md '| One. Two. | One. Two. Three. |' 'docs/x.md:1: a cell of 3 sentences: One'
+expect prose docs/x.md '[here](y.md)' 'docs/x.md:1: there is no file for the link y.md'
+expect prose docs/x.md $'# A `b`\n\n[one](#a-b), [two](#a-c)' 'docs/x.md:3: there is no anchor for the link #a-c'
 
 # A name that only contains a banned word, a comment or a string is no call.
 cd "$tree"
@@ -77,6 +83,12 @@ cat >agent/x.c <<'C'
 int f(struct s *s) { return s->exit(my_atoi("sprintf(a)")); }
 C
 tests/check/banned.sh || bad=1
+
+# Two clauses are two sentences, and code is not prose.
+mkdir -p docs
+printf '%s\n' "$long last: is $long" "" '```' "$long $long" '```' "\`$long $long. $long\`" >docs/x.md
+tests/check/prose.sh || bad=1
+rm docs/x.md
 
 # ---- arm64 ---------------------------------------------------------------------------------------
 

@@ -223,7 +223,7 @@ yes
 {{- $api := printf "admissionregistration.k8s.io/%s" . -}}
 {{- if $.Capabilities.APIVersions.Has (printf "%s/MutatingAdmissionPolicy" $api) }}{{ $found = $api }}{{ end -}}
 {{- end -}}
-{{- $found | required "gpuTime.enabled needs the kind MutatingAdmissionPolicy, which this cluster does not serve (Kubernetes before 1.36 serves it only if its API server is told to). Disable gpuTime and add libraries and variables to the pods by hand: docs/kubernetes.md, GPU time. Without a cluster, name the kind: --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+{{- $found | required "gpuTime.enabled needs the kind MutatingAdmissionPolicy, which this cluster does not serve (Kubernetes before 1.36 serves it only if its API server enables it). Disable gpuTime and add libraries and variables to the pods by hand: docs/kubernetes.md, GPU time. Without a cluster, name the kind: --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
 {{- end -}}
 
 {{- /* In CEL: a map of quantities, which may be numbers. */ -}}
