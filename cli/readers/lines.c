@@ -15,6 +15,7 @@ enum {
 struct nt_lines {
 	gzFile file;
 	uint64_t number;
+	bool is_open; /* the last line has no end */
 	char line[LINE_MAX_BYTES];
 };
 
@@ -65,6 +66,7 @@ int nt_lines_next(struct nt_lines *lines, char **ret_line)
 	size_t len = 0;
 
 	lines->number++;
+	lines->is_open = false;
 	/* gzgets hides a NUL byte in the text: read by bytes of its buffer. */
 	for (;;) {
 		int c = gzgetc(lines->file);
@@ -76,6 +78,7 @@ int nt_lines_next(struct nt_lines *lines, char **ret_line)
 				return r;
 			if (len == 0)
 				return 0;
+			lines->is_open = true;
 			break;
 		}
 		if (c == '\n')
@@ -92,6 +95,11 @@ int nt_lines_next(struct nt_lines *lines, char **ret_line)
 
 	*ret_line = lines->line;
 	return 1;
+}
+
+bool nt_lines_is_open(const struct nt_lines *lines)
+{
+	return lines->is_open;
 }
 
 uint64_t nt_lines_number(const struct nt_lines *lines)

@@ -3,6 +3,7 @@
 #ifndef NT_CLI_READERS_LINES_H
 #define NT_CLI_READERS_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/cleanup.h"
@@ -19,6 +20,9 @@ NT_DEFINE_AUTO(nt_lines, nt_lines_close)
  * -EMSGSIZE for a line over 64 KiB, -EBADMSG for damaged compression or a NUL byte, -EIO.
  */
 NT_MUST_CHECK int nt_lines_next(struct nt_lines *lines, char **ret_line);
+
+/* Whether the line last returned ends the file without an end of its own: it may be cut short. */
+bool nt_lines_is_open(const struct nt_lines *lines);
 
 /* Of the line last returned or rejected, from 1. */
 uint64_t nt_lines_number(const struct nt_lines *lines);

@@ -38,6 +38,7 @@ struct straggler_table {
 	struct nt_operations operations;
 	size_t at[COLUMN_END]; /* field number of each column */
 	size_t fields;
+	bool cut; /* the last line has fewer, and no end */
 };
 
 enum {
@@ -178,7 +179,9 @@ static int read_table(struct straggler_table *table, const char *path, struct nt
 		} else {
 			size_t n = split(line, field);
 
-			if (n != table->fields)
+			if (n < table->fields && nt_lines_is_open(lines))
+				table->cut = true;
+			else if (n != table->fields)
 				r = nt_trace_refuse(
 					error, "%s:%" PRIu64 ": %zu fields, the header has %zu",
 					path, at.number, n, table->fields);
@@ -223,6 +226,7 @@ int nt_trace_read_straggler(const char *path, struct nt_trace **ret_trace,
 	r = r ?: nt_operations_frames(&table.operations, trace);
 	if (r < 0)
 		return r;
+	trace->cut = table.cut;
 	*ret_trace = nt_take(trace);
 	return 0;
 }

@@ -74,6 +74,7 @@ struct nt_trace {
 	char job[64];
 	struct nt_arena arena; /* other data that frames point to */
 	uint64_t dropped; /* calls of process groups beyond NT_FRAME_MAX_COMMS of a rank */
+	bool cut; /* its last line is cut short, and left out */
 	bool hangs; /* it was written because calls do not end */
 	bool ungrouped; /* its calls have no process groups */
 	uint32_t world; /* ranks of the job, including those not given; 0: unknown */

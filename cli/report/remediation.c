@@ -53,7 +53,7 @@ static const struct remedy_row rows[] = {
 	 "Collect garbage on all ranks at the same steps instead: gc.freeze() after the start, "
 	 "gc.disable(), and gc.collect() every so many steps."},
 	{"host", NULL, NULL,
-	 "The GPU waits for this rank's own thread. While it is slow, look at what that thread does "
+	 "The other ranks wait for this rank's thread. While it is slow, look at what that thread does "
 	 "(py-spy dump --pid PID, perf top -p PID), and at the node's load and memory."},
 	{"storage", NULL, NULL,
 	 "Look at the latency of the storage that this rank uses on that node (iostat -x 1, "

@@ -323,6 +323,8 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 			       report->dropped, NT_FRAME_MAX_COMMS);
 		r = take(data, note);
 	}
+	if (r == 0 && report->cut)
+		r = take(data, "the last line is cut short and was left out");
 	if (r == 0 && report->recording)
 		r = each_damage(report->recording, take, data);
 	if (r == 0 && report->skipped) {
@@ -387,6 +389,7 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->missing = trace->missing;
 	report->missings = trace->missings;
 	report->dropped = trace->dropped;
+	report->cut = trace->cut;
 	report->start_ns = trace->frame[0].frame.start_ns;
 	report->end_ns = trace->frame[trace->frames - 1].frame.end_ns;
 	report->collective = trace->collective;

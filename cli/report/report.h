@@ -21,6 +21,7 @@ struct nt_report {
 	const uint32_t *missing; /* of those not given, as far as they are known by number */
 	size_t missings;
 	uint64_t dropped; /* calls of process groups beyond the cap */
+	bool cut; /* the last line was cut short */
 	uint64_t start_ns, end_ns;
 	bool relative; /* times count from the start of the trace, not from 1970 */
 	const struct nt_trace_collective *collective;

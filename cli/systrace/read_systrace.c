@@ -424,6 +424,7 @@ static void fill_rank(struct nt_systrace_job *job, struct nt_systrace_rank *rank
 		seen->window_ns = window->end_ns - window->start_ns;
 		seen->own_ns = window->own_ns;
 		seen->own_blocked_ns = window->device_ns;
+		seen->own_longest_ns = window->longest_ns;
 		seen->host_ns = window->own_ns - window->device_ns;
 		seen->comm_ns = window->comm_ns;
 		fill_comms(job, rank, window, out, comms, ops);

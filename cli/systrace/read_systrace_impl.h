@@ -30,7 +30,7 @@ struct nt_systrace_tally {
 struct nt_systrace_window {
 	int64_t bin; /* frame number: see struct nt_grid */
 	uint32_t steps;
-	uint64_t start_ns, end_ns, step_ns, own_ns, device_ns, comm_ns, calls;
+	uint64_t start_ns, end_ns, step_ns, own_ns, longest_ns, device_ns, comm_ns, calls;
 	size_t tally, tallies; /* in struct nt_systrace_rank */
 };
 

@@ -137,6 +137,7 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 	window->step_ns += step->end_ns - step->start_ns;
 	window->comm_ns += comm_to - comm_from;
 	window->own_ns += own_ns;
+	window->longest_ns += step->count * nt_timeline_longest(line, step->start_ns, step->end_ns);
 	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
 	for (size_t i = step->first; i <= step->last; i++) {
 		r = tally_call(rank, &markers->kind[markers->op[i].kind], &markers->op[i]);

@@ -84,6 +84,19 @@ void nt_timeline_sum(const struct nt_timeline *line, uint64_t time_ns, uint64_t 
 	*ret_device = last->device_ns;
 }
 
+uint64_t nt_timeline_longest(const struct nt_timeline *line, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = nt_search_first(1, line->busies, j, line->busy[j].start_ns > from_ns);
+	     i < line->busies && line->busy[i].start_ns <= to_ns; i++) {
+		const uint64_t gap = line->busy[i].start_ns - line->busy[i - 1].end_ns;
+
+		longest = gap > longest ? gap : longest;
+	}
+	return longest;
+}
+
 void nt_steps_release(struct nt_steps *steps)
 {
 	free(steps->step);

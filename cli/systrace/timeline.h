@@ -31,6 +31,9 @@ void nt_timeline_release(struct nt_timeline *timeline);
 void nt_timeline_sum(const struct nt_timeline *timeline, uint64_t time_ns, uint64_t *ret_comm_ns,
 		     uint64_t *ret_device_ns);
 
+/* The longest gap before an operation that begins in that time, 0: none. */
+uint64_t nt_timeline_longest(const struct nt_timeline *timeline, uint64_t from_ns, uint64_t to_ns);
+
 struct nt_timeline_step {
 	uint64_t start_ns, end_ns;
 	size_t first, last; /* operations: the first and the last of the step */

@@ -309,7 +309,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
-void nt_contest_note_slowest(const struct nt_contest *c, double steps)
+void nt_contest_note_slowest(const struct nt_contest *c, double steps, double most)
 {
 	struct nt_group_past *past = c->group->past;
 	const bool explained = c->space.two || c->slowest->in_incident || c->group->jumped;
@@ -318,14 +318,15 @@ void nt_contest_note_slowest(const struct nt_contest *c, double steps)
 		past->worst.next = 0;
 	past->slowest[past->worst.next] = c->slowest->rank;
 	nt_ring_add(&past->worst, NT_RING_MAX,
-		    explained ? 0.0 : c->slowest->track[c->series].residual);
+		    explained ? 0.0 : nt_stats_min(c->slowest->track[c->series].residual, most));
 	/*
 	 * A window holds several steps, each with its own slowest rank. The costs add up to the
 	 * job's cost, unless two ranks are slow in one step.
 	 */
 	if (!explained)
 		nt_ring_add(&past->turn, NT_RING_MAX,
-			    c->fars <= steps + 1.0 ? c->far_cost : NT_TURN_CROWDED);
+			    c->fars <= steps + 1.0 ? nt_stats_min(c->far_cost, most)
+						   : NT_TURN_CROWDED);
 }
 
 /*

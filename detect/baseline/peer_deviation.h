@@ -65,8 +65,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 void nt_contest_count_apart(const struct nt_contest *c);
 /*
  * Records the slowest rank and its excess, parts of a step: separates uneven work from one slow
- * rank. Skipped where an incident already explains it.
+ * rank, at most `most`. Skipped where an incident already explains it.
  */
-void nt_contest_note_slowest(const struct nt_contest *c, double steps);
+void nt_contest_note_slowest(const struct nt_contest *c, double steps, double most);
 
 #endif

@@ -32,6 +32,7 @@ void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank
 	const uint64_t value[NT_STEP_METRIC_END] = {
 		[NT_STEP_METRIC_OWN] = seen->own_ns,
 		[NT_STEP_METRIC_OWN_BLOCKED] = seen->own_blocked_ns,
+		[NT_STEP_METRIC_OWN_LONGEST] = seen->own_longest_ns,
 		[NT_STEP_METRIC_HOST] = seen->host_ns,
 		[NT_STEP_METRIC_BLOCKED] = seen->blocked_ns,
 		[NT_STEP_METRIC_COMM] = seen->comm_ns,
@@ -213,6 +214,26 @@ static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 }
 
 /*
+ * The most that the slowest rank can exceed its peers by, part of the step: by as much as its longest
+ * piece of work. Where collectives overlap with computing, the rank that comes last shows more work
+ * than others, which is no more work.
+ */
+static double most_excess(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
+			  const struct nt_contest *own)
+{
+	const double *mine = own->slowest->step_metric;
+	const double longest = mine[NT_STEP_METRIC_OWN_LONGEST];
+	double mean = 0.0;
+
+	for (uint32_t i = 0; i < step_metrics->n; i++)
+		mean += detect->rank[step_metrics->index[i]].step_metric[NT_STEP_METRIC_OWN_LONGEST] /
+			step_metrics->n;
+	if (mean <= 0.0)
+		return INFINITY;
+	return longest > mean ? mine[NT_STEP_METRIC_OWN] * (1.0 - mean / longest) / own->step : 0.0;
+}
+
+/*
  * `live`: its ranks that take part. What all of them grew by is not known in a round without some:
  * then it is as it was.
  */
@@ -253,7 +274,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 	}
 	if (group->past && own->n >= 2) {
 		nt_contest_count_apart(own);
-		nt_contest_note_slowest(own, steps);
+		nt_contest_note_slowest(own, steps, most_excess(detect, &step_metrics, own));
 	}
 	group->together = group->computing = 0;
 	group->rounds++;

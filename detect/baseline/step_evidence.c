@@ -2,6 +2,8 @@
 /* The mean step metrics of a rank, and the evidence of its deviation from them. */
 #include "detect/baseline/step_evidence.h"
 
+#include <math.h>
+
 #include "detect/baseline/step_metrics.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
@@ -69,4 +71,16 @@ void nt_step_evidence_gather(const struct nt_detect *detect, struct nt_detect_ra
 		evidence->value[j] += (rank->step_metric[j] - evidence->value[j]) / weight;
 		evidence->peers[j] += (peers - evidence->peers[j]) / weight;
 	}
+}
+
+double nt_step_evidence_peers_work(const struct nt_rank_evidence *evidence)
+{
+	const double own = evidence->value[NT_STEP_METRIC_OWN],
+		     shown = evidence->peers[NT_STEP_METRIC_OWN],
+		     longest = evidence->value[NT_STEP_METRIC_OWN_LONGEST],
+		     peers = evidence->peers[NT_STEP_METRIC_OWN_LONGEST];
+
+	if (peers <= 0.0 || longest < NT_OVERLAP_LEAST * peers)
+		return shown;
+	return fmax(shown, own * peers / longest);
 }

@@ -36,7 +36,8 @@ struct nt_step_metrics nt_step_metrics_take(struct nt_detect *detect, const uint
 /* Metrics of own work: unknown, not zero, for a rank at another tier. */
 static inline bool nt_step_metric_is_own(int item)
 {
-	return item == NT_STEP_METRIC_OWN || item == NT_STEP_METRIC_OWN_BLOCKED;
+	return item == NT_STEP_METRIC_OWN || item == NT_STEP_METRIC_OWN_BLOCKED ||
+	       item == NT_STEP_METRIC_OWN_LONGEST;
 }
 
 /*

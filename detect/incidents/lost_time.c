@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "detect/baseline/step_evidence.h"
 #include "detect/baseline/straggler_floor.h"
 #include "detect/incidents/cost.h"
 #include "detect/incidents/fault.h"
@@ -52,6 +53,17 @@ static double longest_other_role(const struct nt_detect *detect,
 	return longest;
 }
 
+/* The most that the rank's evidence shows, if its peers' work is partly hidden: else no limit. */
+static double shown_part(const struct nt_rank_evidence *evidence)
+{
+	const double peers = nt_step_evidence_peers_work(evidence);
+
+	return peers > evidence->peers[NT_STEP_METRIC_OWN]
+		       ? (evidence->value[NT_STEP_METRIC_OWN] - peers) /
+				 fmax(1.0, evidence->value[NT_STEP_METRIC_STEP])
+		       : INFINITY;
+}
+
 /*
  * The part of a step that a slow rank costs by its own evidence, in this frame or as a mean since
  * its onset. The mean over several culprits.
@@ -74,6 +86,8 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 			continue;
 		level = is_intermittent(track) ? &track->rate : &track->level;
 		part = now || level->windows < 2 ? track->residual : nt_cusum_cost(level);
+		if (blame->series == NT_SERIES_OWN && incident->class == NT_CLASS_COMPUTE)
+			part = fmin(part, shown_part(&rank->evidence));
 		if (blame->series == NT_SERIES_OWN)
 			part = fmin(part,
 				    fmax(0.0, track->value - longest) /

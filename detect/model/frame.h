@@ -109,6 +109,8 @@ struct nt_frame_rank {
 	bool no_host; /* some calls are never observed: host_ns is invalid */
 	uint64_t own_ns; /* own work */
 	uint64_t own_blocked_ns; /* the part of it in synchronising calls: GPU busy */
+	/* Offline only: the longest piece of own work of each step, summed up. 0: not observed. */
+	uint64_t own_longest_ns;
 	uint64_t host_ns; /* outside communication, synchronising and query calls */
 	uint64_t blocked_ns; /* in synchronising calls */
 	uint64_t comm_ns; /* in communication calls */

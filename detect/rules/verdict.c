@@ -8,6 +8,7 @@
 #include "detect/baseline/peer_deviation.h"
 #include "detect/baseline/peer_group.h"
 #include "detect/baseline/peer_pair.h"
+#include "detect/baseline/step_evidence.h"
 #include "detect/incidents/gpu_cause.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
@@ -431,6 +432,11 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 	       value[NT_STEP_METRIC_BLOCKED] - was_blocked - grown <= (1.0 - NT_EXPLAINS) * excess;
 }
 
+static enum nt_step_metric metric_of(enum nt_series series)
+{
+	return series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
+}
+
 static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 		    enum nt_evidence_text unit, enum nt_evidence_text method, double value,
 		    double peers, double width, uint32_t windows)
@@ -448,7 +454,8 @@ static void add_row(struct nt_proposal *proposal, enum nt_evidence_text what,
 }
 
 static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_rank *rank,
-			 const struct nt_track *track, enum nt_series series, uint32_t windows)
+			 const struct nt_track *track, enum nt_series series, double peers,
+			 uint32_t windows)
 {
 	static const struct {
 		enum nt_step_metric item;
@@ -461,17 +468,14 @@ static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_ra
 		{NT_STEP_METRIC_IO, NT_EVIDENCE_TEXT_IO_WAIT},
 		{NT_STEP_METRIC_GC, NT_EVIDENCE_TEXT_GC_TIME},
 	};
-	const enum nt_step_metric main_item =
-		series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
 	const struct nt_rank_evidence *evidence = &rank->evidence;
 	const enum nt_evidence_text method =
 		track->mode == NT_MODE_PEERS ? NT_EVIDENCE_TEXT_RATIO : NT_EVIDENCE_TEXT_OWN_PAST;
 
 	add_row(proposal,
 		series == NT_SERIES_OWN ? NT_EVIDENCE_TEXT_OWN_WORK : NT_EVIDENCE_TEXT_HOST_WORK,
-		NT_EVIDENCE_TEXT_MS, method, evidence->value[main_item] / 1e6,
-		evidence->peers[main_item] / 1e6, track->width * evidence->peers[main_item] / 1e6,
-		windows);
+		NT_EVIDENCE_TEXT_MS, method, evidence->value[metric_of(series)] / 1e6, peers / 1e6,
+		track->width * peers / 1e6, windows);
 	if (proposal->class == NT_CLASS_COMPUTE)
 		nt_gpu_cause_add_evidence(evidence, method, windows, proposal);
 	if (series == NT_SERIES_OWN && rank->tier == NT_FRAME_T2)
@@ -519,6 +523,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
 	enum nt_series series = NT_SERIES_OWN;
 	bool always;
+	double peers;
 	const struct nt_cusum *sum = find_abnormal(detect, rank, series, &always);
 	struct nt_proposal proposal = {.family = NT_FAMILY_SLOW, .kind = NT_CULPRIT_RANK};
 
@@ -561,9 +566,9 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		proposal.onset_ns = sum->onset_ns;
 		proposal.onset_frame = sum->onset_frame;
 	}
-	proposal.cost = fmax(0.0, excess_of(&rank->evidence, series == NT_SERIES_OWN
-								     ? NT_STEP_METRIC_OWN
-								     : NT_STEP_METRIC_HOST)) /
+	peers = proposal.class == NT_CLASS_COMPUTE ? nt_step_evidence_peers_work(&rank->evidence)
+						   : rank->evidence.peers[metric_of(series)];
+	proposal.cost = fmax(0.0, rank->evidence.value[metric_of(series)] - peers) /
 			fmax(1.0, rank->evidence.value[NT_STEP_METRIC_STEP]);
 	proposal.tier = rank->tier;
 	proposal.chance = sum == &track->rate
@@ -571,7 +576,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 						    &detect->rules, detect->ranks, 1.0)
 				  : nt_cusum_chance(sum->sum, &detect->rules, detect->ranks,
 						    nt_detect_rank_factor(detect, rank, series));
-	add_evidence(&proposal, rank, track, series, sum->windows);
+	add_evidence(&proposal, rank, track, series, peers, sum->windows);
 	rank->track[series].always |= always;
 	return nt_incidents_blame(detect, rank, &proposal);
 }

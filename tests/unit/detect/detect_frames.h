@@ -31,6 +31,7 @@ struct sim_rank {
 	double device; /* busy time of its GPU, awaited */
 	double host; /* work of its thread outside all calls */
 	double noise; /* relative, on top of the job's */
+	double longest; /* the longest piece of its own work, of one step; 0: not observed */
 	double parts; /* steps that it reports per step of the job; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
@@ -283,6 +284,7 @@ static inline void sim_put_work(const struct sim *sim, const struct sim_rank *ra
 	if (rank->tier == NT_FRAME_T2) {
 		out->own_ns = (uint64_t)((device + share->host) * steps);
 		out->own_blocked_ns = (uint64_t)(device * steps);
+		out->own_longest_ns = (uint64_t)(rank->longest * steps);
 		out->blocked_ns = out->own_blocked_ns;
 		if (sim->blocking)
 			out->comm_ns = (uint64_t)(wait * steps);

@@ -259,7 +259,9 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 	assert_int_equal(rank[0].own_ns, 300000000);
 	assert_int_equal(rank[0].own_blocked_ns, 300000000);
 	assert_int_equal(rank[0].comm_ns, 300000000);
+	assert_int_equal(rank[0].own_longest_ns, 200000000);
 	assert_int_equal(rank[1].own_ns, 350000000);
+	assert_int_equal(rank[1].own_longest_ns, 200000000);
 	assert_int_equal(rank[1].own_tier, NT_FRAME_T2);
 	assert_int_equal(rank[1].stage, 0);
 	assert_int_equal(rank[1].comms, 2);

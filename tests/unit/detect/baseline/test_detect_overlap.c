@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Work that collectives hide, where they overlap with computing and only they are recorded. */
+#include "tests/unit/detect/detect_frames.h"
+
+#include "detect/model/detector_state.h"
+
+enum {
+	RANKS = 8,
+	SLOW = 3,
+	LAYERS = 100, /* frames */
+};
+
+/* The others compute while they wait for the slow rank in a collective: 10 of their 40 ms show. */
+static struct nt_detect *run_hidden(double longest, double *ret_step)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	sim_init(&sim, RANKS, 71);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim.rank[i].device = i == SLOW ? 60.0 * SIM_MS : 10.0 * SIM_MS;
+		sim.rank[i].host = 0.0;
+		sim.rank[i].longest = i == SLOW ? longest * 8.0 * SIM_MS : 8.0 * SIM_MS;
+	}
+	sim_pass(&sim, detect, LAYERS);
+	*ret_step = sim_work(&sim).step;
+	sim_free(&sim);
+	return detect;
+}
+
+/* The other pieces of the rank are as much longer as its longest: 1.5 times. */
+static void a_slow_rank_costs_as_much_as_its_longest_piece_says(void **state)
+{
+	double step;
+	struct nt_detect *detect = run_hidden(1.5, &step);
+	const struct nt_finding *finding = sim_firing(detect, 0);
+	const double cost = 60.0 * SIM_MS * (1.0 - 1.0 / 1.5) / step;
+
+	(void)state;
+	assert_names_rank(finding, SLOW);
+	assert_int_equal(finding->class, NT_CLASS_COMPUTE);
+	assert_true(finding->slowdown < 1.02 / (1.0 - cost));
+	assert_true(finding->slowdown > 0.95 / (1.0 - cost));
+	assert_true(fabs(finding->evidence[0].peers - 40.0) < 1.0);
+	nt_detect_free(detect);
+}
+
+/* Something else than the speed of its device: what shows is all that is known. */
+static void without_a_longer_piece_it_costs_what_shows(void **state)
+{
+	double step;
+	struct nt_detect *detect = run_hidden(1.02, &step);
+	const struct nt_finding *finding = sim_firing(detect, 0);
+
+	(void)state;
+	assert_names_rank(finding, SLOW);
+	assert_true(finding->slowdown > 0.95 / (1.0 - 50.0 * SIM_MS / step));
+	assert_true(fabs(finding->evidence[0].peers - 10.0) < 1.0);
+	nt_detect_free(detect);
+}
+
+/* Whoever comes last in a window shows twice the work, in pieces as long as those of the others. */
+static void whoever_comes_last_does_not_take_a_turn(void **state)
+{
+	for (uint32_t longer = 0; longer < 2; longer++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		(void)state;
+		sim_init(&sim, RANKS, 64);
+		sim.jitter = 0.01;
+		for (uint32_t i = 0; i < RANKS; i++)
+			sim.rank[i].longest = 8.0 * SIM_MS;
+		for (uint32_t i = 0; i < LAYERS; i++) {
+			struct sim_rank *last = &sim.rank[(uint32_t)(sim_uniform(&sim) * RANKS)];
+
+			last->device *= 2.0;
+			last->longest *= longer ? 2.0 : 1.0;
+			sim_pass(&sim, detect, 1);
+			last->device /= 2.0;
+			last->longest = 8.0 * SIM_MS;
+		}
+		if (longer) {
+			assert_non_null(sim_firing(detect, 0));
+			assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+		} else {
+			assert_null(sim_firing(detect, 0));
+		}
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slow_rank_costs_as_much_as_its_longest_piece_says),
+		cmocka_unit_test(without_a_longer_piece_it_costs_what_shows),
+		cmocka_unit_test(whoever_comes_last_does_not_take_a_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
