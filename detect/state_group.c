@@ -59,6 +59,7 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 	nt_code_fail(codec, group->jumped && group->least_growth <= 0.0);
 	nt_code_u32(codec, &group->jump_rounds, UINT32_MAX);
 	nt_code_u64(codec, &group->jump_since_ns);
+	nt_code_real(codec, &group->jump_growth);
 	nt_code_real(codec, &group->excess);
 	nt_code_real(codec, &group->cost);
 	nt_code_u32(codec, &group->long_rounds, UINT32_MAX);

@@ -188,6 +188,23 @@ static double sum_steps(const struct nt_step_metrics *step_metrics, double middl
 	return sum / step_metrics->n;
 }
 
+/* The growth of own work that all ranks have, of many three of four: one may have had little to do. */
+static double shared_growth(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics)
+{
+	double *growth = detect->scratch.c;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < step_metrics->n; i++) {
+		const struct nt_track *own =
+			&detect->rank[step_metrics->index[i]].track[NT_SERIES_OWN];
+
+		if (own->frame == detect->frames)
+			growth[n++] = own->growth;
+	}
+	nt_stats_sort(growth, n);
+	return n ? growth[n < NT_JUMP_RANKS ? 0 : (uint32_t)(n * NT_JUMP_WITHOUT)] : 0.0;
+}
+
 /*
  * All work of a group may grow at once, as its nodes became slow. Its ranks then have no healthy
  * peer, and are compared with their own pasts. Work that grows gradually is uneven work.
@@ -269,7 +286,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	if (own->n < 2 || own->n >= live) {
-		group->least_growth = own->n < 2 ? 0.0 : own->least_growth;
+		group->least_growth = own->n < 2 ? 0.0 : shared_growth(detect, &step_metrics);
 		find_jump(detect, group);
 	}
 	if (group->past && own->n >= 2) {

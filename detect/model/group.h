@@ -37,6 +37,7 @@ struct nt_group {
 	bool jumped;
 	uint32_t jump_rounds; /* rounds since */
 	uint64_t jump_since_ns;
+	double jump_growth; /* of its median since, mean of about ten rounds; see whole_role.h */
 	/* Of the last round: its abnormal ranks that share this growth, and those that compute. */
 	uint32_t together, computing;
 	uint8_t tier[2]; /* of these */

@@ -13,6 +13,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
+#include "detect/rules/whole_role.h"
 #include "detect/thresholds/thresholds.h"
 
 /*
@@ -504,8 +505,7 @@ static bool is_of_role(struct nt_detect *detect, const struct nt_detect_rank *ra
 {
 	struct nt_group *group = &detect->roles.group[rank->group];
 
-	if (track->mode != NT_MODE_PAST ||
-	    group->least_growth - track->settled < NT_EXPLAINS * track->net)
+	if (!nt_whole_role_explains(detect, rank, track))
 		return false;
 	proposal->of_node = nt_node_jumped(detect, rank->node);
 	if (proposal->of_node)

@@ -36,6 +36,41 @@ static double cost_of(struct nt_detect *detect, const struct nt_group *group)
 	       group->step_ns;
 }
 
+/* How much more its median is than before; 0: not known. */
+static double median_growth(struct nt_detect *detect, const struct nt_group *group)
+{
+	const double before = work_before(detect, group);
+
+	return before > 0.0 ? group->median[NT_SERIES_OWN] / before - 1.0 : 0.0;
+}
+
+/* Of rounds of random work one says little: the mean, from the second round on. */
+static void add_growth(struct nt_detect *detect, struct nt_group *group)
+{
+	const double rounds = fmin(group->jump_rounds, 1.0 / NT_SHARED_PART);
+
+	group->jump_growth +=
+		(median_growth(detect, group) - group->jump_growth) / fmax(1.0, rounds);
+}
+
+bool nt_whole_role_explains(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			    const struct nt_track *track)
+{
+	const struct nt_group *group = &detect->roles.group[rank->group];
+	double role = group->least_growth, own = track->net;
+
+	if (track->mode != NT_MODE_PAST)
+		return false;
+	if (is_current(detect, group)) {
+		role = fmax(role, group->jump_rounds > 1 ? group->jump_growth
+							 : median_growth(detect, group));
+		own = fmin(own, rank->evidence.value[NT_STEP_METRIC_OWN] /
+						fmax(1.0, rank->track[NT_SERIES_OWN].past.value_centre) -
+					1.0);
+	}
+	return role - track->settled >= NT_EXPLAINS * own;
+}
+
 /* Most of its ranks are abnormal, and none of them alone. */
 static bool is_to_be_named(const struct nt_detect *detect, const struct nt_group *group)
 {
@@ -101,12 +136,14 @@ int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame)
 
 	(void)frame;
 	for (uint32_t i = 0; i < detect->roles.groups; i++) {
-		const struct nt_group *group = &detect->roles.group[i];
+		struct nt_group *group = &detect->roles.group[i];
 
 		judged |= group->round_frame == detect->frames;
 		awaited |= is_awaited(detect, group);
-		if (is_current(detect, group))
+		if (is_current(detect, group)) {
+			add_growth(detect, group);
 			residual = fmax(residual, cost_of(detect, group));
+		}
 		if (is_to_be_named(detect, group) &&
 		    (!worst || cost_of(detect, group) > cost_of(detect, worst)))
 			worst = group;

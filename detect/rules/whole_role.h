@@ -8,6 +8,13 @@
 
 #include "detect/model/detector_state.h"
 
+/*
+ * Whether the growth of a rank against its own past is that of its role: at least half of it is the
+ * least growth of the ranks. Of a role that grew at once it is the mean growth of its median, and the
+ * rank's is that of its evidence: in a single round its work may be much longer than theirs.
+ */
+bool nt_whole_role_explains(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			    const struct nt_track *track);
 /* Raises what lasts. -ENOMEM. */
 int nt_whole_role_check(struct nt_detect *detect, const struct nt_frame *frame);
 

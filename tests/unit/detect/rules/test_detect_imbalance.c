@@ -309,6 +309,38 @@ static void a_stage_that_turns_slow_is_its_nodes(void **state)
 	}
 }
 
+/* Sequences of random length: in each window some rank of the slow stage has little more to do. */
+static void no_rank_of_a_stage_that_turns_slow_is_accused(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 80; seed < 90; seed++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init_layout(&sim, 1, 2, 8, seed);
+		sim.jitter = 0.01;
+		for (uint32_t j = 0; j < sim.ranks; j++) {
+			sim.rank[j].node = j % 4;
+			sim.rank[j].noise = 0.09;
+		}
+		sim_pass(&sim, detect, 60);
+		for (uint32_t j = 8; j < 16; j++)
+			sim.rank[j].device *= 1.5;
+		for (uint32_t k = 0; k < 60; k++) {
+			const struct nt_finding *finding;
+
+			sim_pass(&sim, detect, 1);
+			for (size_t n = 0; (finding = sim_firing(detect, n)); n++)
+				for (size_t c = 0; c < finding->culprits; c++)
+					assert_int_equal(finding->culprit[c].kind,
+							 NT_CULPRIT_STAGE);
+		}
+		assert_non_null(sim_firing(detect, 0));
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
 /* Its nodes have ranks of all stages, and are not to blame. A node of a single stage's ranks alone is. */
 static void a_stage_of_shared_nodes_that_turns_slow_is_one_incident(void **state)
 {
@@ -397,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wide_spread_in_each_step_is_imbalance),
 		cmocka_unit_test(a_stage_that_turns_slow_is_its_nodes),
+		cmocka_unit_test(no_rank_of_a_stage_that_turns_slow_is_accused),
 		cmocka_unit_test(a_stage_of_shared_nodes_that_turns_slow_is_one_incident),
 		cmocka_unit_test(what_all_grew_by_is_no_jump_while_it_is_not_known),
 		cmocka_unit_test(a_stage_without_an_onset_is_uneven),
