@@ -36,6 +36,34 @@ static bool has_collectives(const struct nt_frame *frame)
 	return false;
 }
 
+/* A leader of each window is no verdict: in a few windows some rank may be one by chance. */
+static void note_leader(struct nt_coverage_leader *leader, const struct nt_detect *detect,
+			const struct nt_frame *frame)
+{
+	const double step_ns = fmax(1.0, nt_detect_step_ns(detect));
+	struct nt_detect_rank_view most = {0}, view;
+	double excess = NT_UNEVEN_PART * step_ns;
+	uint32_t rank = 0;
+
+	for (size_t i = 0; i < frame->ranks; i++) {
+		if (!frame->rank[i].steps || !nt_detect_rank(detect, frame->rank[i].rank, &view) ||
+		    !view.own_observable || view.peer_count < 2 || view.own_peers_ns <= 0.0 ||
+		    view.own_ns - view.own_peers_ns < excess)
+			continue;
+		excess = view.own_ns - view.own_peers_ns;
+		rank = frame->rank[i].rank;
+		most = view;
+	}
+	if (!most.peer_count || (leader->windows && leader->rank != rank))
+		leader->none = true;
+	if (leader->none)
+		return;
+	leader->rank = rank;
+	leader->peers = (uint32_t)most.peer_count;
+	leader->windows++;
+	leader->ratio += most.own_ns / most.own_peers_ns;
+}
+
 void nt_coverage_add(struct nt_coverage *coverage, const struct nt_rules *rules,
 		     const struct nt_detect *detect, const struct nt_frame *frame)
 {
@@ -51,6 +79,8 @@ void nt_coverage_add(struct nt_coverage *coverage, const struct nt_rules *rules,
 		coverage->stepped += frame->rank[i].steps > 0;
 	if (settled)
 		return;
+	if (!coverage->leader.none)
+		note_leader(&coverage->leader, detect, frame);
 	coverage->alone = coverage->few = coverage->blind = 0;
 	for (size_t i = 0; i < frame->ranks; i++) {
 		struct nt_detect_rank_view view = {0};
@@ -112,15 +142,22 @@ static int say_short(const struct nt_coverage *coverage, const char *prefix, con
 		     nt_coverage_note_fn *take, void *data)
 {
 	const uint64_t windows = nt_coverage_windows(coverage);
-	char note[NOTE_BYTES];
+	const struct nt_coverage_leader *leader = &coverage->leader;
+	char note[NOTE_BYTES], seen[128] = "";
 
+	if (!leader->none && leader->windows)
+		(void)snprintf(seen, sizeof(seen),
+			       "; rank %u works %.0f %% longer than its %u peers in all of them",
+			       leader->rank, 100.0 * (leader->ratio / leader->windows - 1.0),
+			       leader->peers);
+	else if (coverage->ranks > 2)
+		(void)snprintf(seen, sizeof(seen),
+			       "; --windows lists the ranks that deviate in them");
 	if (windows)
 		(void)snprintf(note, sizeof(note),
 			       "%s%" PRIu64 " %s%s: at least %u are needed to name a culprit%s",
 			       prefix, windows, unit, windows == 1 ? "" : "s", coverage->needed,
-			       coverage->ranks > 2
-				       ? "; --windows lists the ranks that deviate in them"
-				       : "");
+			       seen);
 	else
 		(void)snprintf(note, sizeof(note),
 			       "%sno %s holds a whole step of every rank: no rank was judged",

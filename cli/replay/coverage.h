@@ -12,6 +12,14 @@
 
 #include "detect/detect.h"
 
+/* The rank whose own work exceeds that of its peers by most, as long as it is the same one. */
+struct nt_coverage_leader {
+	uint32_t rank, peers; /* number of its peers */
+	uint32_t windows;
+	double ratio; /* sum of its work ÷ that of its peers */
+	bool none; /* in some window it was another one, or no rank worked much longer */
+};
+
 struct nt_coverage {
 	/* Windows with steps, of all ranks; most: of a rank, in an earlier attempt. */
 	uint64_t stepped, most;
@@ -21,6 +29,7 @@ struct nt_coverage {
 	uint32_t few; /* ranks with so few peers that only their history shows which is slow */
 	uint32_t blind; /* ranks whose own work is not observable */
 	bool network; /* ranks call collectives */
+	struct nt_coverage_leader leader;
 };
 
 /* Adds the frame that the detector has just processed. */

@@ -131,7 +131,7 @@ def report(rows, args):
         if delays:
             print(f"  {begin:14s}  median {median(delays, '{:.0f}')}, 90 % within {ninth_of_ten(delays)} ({len(delays)})")
     error = [abs(r["slowdown"] / (1 + r["cost"]) - 1) * 100 for r in found if r["slowdown"]]
-    print(f"slowdown          median error {median(error)} %")
+    print(f"slowdown          median error {median(error)} %, 90 % within {ninth_of_ten(error)} %, most {max(error, default=0):.1f} %")
     for kind in sorted({row["kind"] for row in visible}):
         mine = [row for row in visible if row["kind"] == kind]
         print(f"  {kind:14s}  {share(sum(r['found'] for r in mine), len(mine))}")

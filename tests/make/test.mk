@@ -66,8 +66,8 @@ check: unit $(if $(check_scripts_here),all $(rare_programs)) $(check_needs) ## u
 sim_programs := $(patsubst %,$(B)/test/%,$(filter sim/%,$(unit_tests)))
 
 .PHONY: check-more
-check-more: all $(sim_programs) $(check_needs) ## what takes too long for `make check`: more seeds, the checks on trees with faults
-	$(Q)NT_SIM_SEEDS=3 NT_MORE=1 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_compared) $(check_slow) tests/gpu/test_nvml_header.sh tests/gpu/test_amdsmi_header.sh tests/gpu/test_cupti_header.sh
+check-more: all $(sim_programs) $(check_needs) ## what takes too long for `make check`: more seeds, the second generator, the checks on trees with faults
+	$(Q)NT_SIM_SEEDS=3 NT_MORE=1 NT_TIMEOUT=900 tests/run.sh $(sim_programs) $(check_compared) $(check_slow) tests/gpu/test_nvml_header.sh tests/gpu/test_amdsmi_header.sh tests/gpu/test_cupti_header.sh tests/foreign/test_foreign.sh
 
 # ---- check-thread: races --------------------------------------------------------------------------
 

@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A few jobs of the second generator in each format: no accusation is wrong, and most faults are found.
+# `make bench-foreign` plays more of them.
+set -uo pipefail
+
+n=0
+formats=(straggler kineto systrace)
+echo "1..${#formats[@]}"
+for format in "${formats[@]}"; do
+  n=$((n + 1))
+  log=$(python3 -B tests/foreign/score.py --seeds 1..20 --format "$format" --min-recall 0.8 --min-precision 1 \
+    --bin "${NT_BIN:-build/release/bin}/neutracer" 2>&1) && echo "ok $n - $format" && continue
+  echo "not ok $n - $format"
+  sed 's/^/# /' <<<"$log"
+done
