@@ -288,6 +288,8 @@ static int add_step(struct nt_trace *trace, const struct nt_operation *row, size
 			rank->gc_ns += row[i].duration_ns;
 		if (type->op != NT_OP_UNKNOWN)
 			rank->comm_ns += row[i].duration_ns;
+		if (type->op != NT_OP_UNKNOWN && type->op != NT_OP_SEND && type->op != NT_OP_RECV)
+			rank->collective_ns += row[i].duration_ns;
 		if (job->with_samples && type->use == USE_DATA)
 			out->sample[out->frame.samples++] = (struct nt_frame_sample){
 				.comm = data_group(row[i].stage),

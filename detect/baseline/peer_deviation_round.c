@@ -26,6 +26,24 @@ static bool is_plausible(const struct nt_frame_rank *seen)
 	       seen->comm_ns / NT_PLAUSIBLE_CALLS <= step;
 }
 
+/* Where not all calls are timed, the others take as long on average. */
+static uint64_t sum_sync(const struct nt_frame_rank *seen)
+{
+	double sum_ns = 0.0;
+
+	if (seen->collective_ns)
+		return seen->collective_ns;
+	for (size_t i = 0; i < seen->comms; i++)
+		for (size_t j = 0; j < seen->comm[i].ops; j++) {
+			const struct nt_frame_op *op = &seen->comm[i].op[j];
+
+			if (op->kind == NT_FRAME_SYNCHRONISING && op->timed_calls)
+				sum_ns += (double)op->sum_ns * (double)op->calls /
+					  (double)op->timed_calls;
+		}
+	return sum_ns < (double)NT_LONGEST_NS ? (uint64_t)sum_ns : NT_LONGEST_NS;
+}
+
 void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank,
 			   const struct nt_frame_rank *seen)
 {
@@ -36,6 +54,7 @@ void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank
 		[NT_STEP_METRIC_HOST] = seen->host_ns,
 		[NT_STEP_METRIC_BLOCKED] = seen->blocked_ns,
 		[NT_STEP_METRIC_COMM] = seen->comm_ns,
+		[NT_STEP_METRIC_SYNC] = sum_sync(seen),
 		[NT_STEP_METRIC_STEP] = seen->step_ns,
 		[NT_STEP_METRIC_ON_CPU] = seen->on_cpu_ns,
 		[NT_STEP_METRIC_RUN_QUEUE] = seen->run_queue_ns,

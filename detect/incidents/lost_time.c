@@ -65,6 +65,20 @@ static double shown_part(const struct nt_rank_evidence *evidence)
 }
 
 /*
+ * How much later than its peers the rank enters the collectives that they wait for it in: all that it
+ * costs in a pipeline, where a rank also waits for other stages and makes up for its work in that
+ * time. Part of the step; infinite if such calls are not observed.
+ */
+static double lateness_of(const struct nt_rank_evidence *evidence)
+{
+	const double peers = evidence->peers[NT_STEP_METRIC_SYNC];
+
+	return peers > 0.0 ? fmax(0.0, peers - evidence->value[NT_STEP_METRIC_SYNC]) /
+				     fmax(1.0, evidence->value[NT_STEP_METRIC_STEP])
+			   : INFINITY;
+}
+
+/*
  * The part of a step that a slow rank costs by its own evidence, in this frame or as a mean since
  * its onset. The mean over several culprits.
  */
@@ -88,6 +102,9 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 		part = now || level->windows < 2 ? track->residual : nt_cusum_cost(level);
 		if (blame->series == NT_SERIES_OWN && incident->class == NT_CLASS_COMPUTE)
 			part = fmin(part, shown_part(&rank->evidence));
+		if (blame->series == NT_SERIES_OWN && longest > 0.0 &&
+		    track->mode == NT_MODE_PEERS)
+			part = fmin(part, lateness_of(&rank->evidence));
 		if (blame->series == NT_SERIES_OWN)
 			part = fmin(part,
 				    fmax(0.0, track->value - longest) /

@@ -114,6 +114,8 @@ struct nt_frame_rank {
 	uint64_t host_ns; /* outside communication, synchronising and query calls */
 	uint64_t blocked_ns; /* in synchronising calls */
 	uint64_t comm_ns; /* in communication calls */
+	/* Offline: in collectives, also those that `comm` does not hold. 0: as in `comm`. */
+	uint64_t collective_ns;
 	uint64_t step_ns; /* the steps' durations */
 	uint64_t launches;
 	uint64_t ended_ns; /* time of `ended` */

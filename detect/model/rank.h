@@ -26,6 +26,7 @@ enum nt_step_metric {
 	NT_STEP_METRIC_HOST,
 	NT_STEP_METRIC_BLOCKED,
 	NT_STEP_METRIC_COMM,
+	NT_STEP_METRIC_SYNC, /* in collectives that synchronise, by their durations */
 	NT_STEP_METRIC_STEP,
 	/* Of the thread and the whole window; scaled to one step. */
 	NT_STEP_METRIC_ON_CPU,

@@ -32,6 +32,7 @@ struct sim_rank {
 	double host; /* work of its thread outside all calls */
 	double noise; /* relative, on top of the job's */
 	double longest; /* the longest piece of its own work, of one step; 0: not observed */
+	double collective; /* in collectives, of one step; 0: as its communicators say */
 	double parts; /* steps that it reports per step of the job; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
@@ -281,6 +282,7 @@ static inline void sim_put_work(const struct sim *sim, const struct sim_rank *ra
 {
 	const double steps = share->steps, device = share->device, wait = share->wait;
 
+	out->collective_ns = (uint64_t)(rank->collective * steps);
 	if (rank->tier == NT_FRAME_T2) {
 		out->own_ns = (uint64_t)((device + share->host) * steps);
 		out->own_blocked_ns = (uint64_t)(device * steps);

@@ -92,12 +92,46 @@ static void whoever_comes_last_does_not_take_a_turn(void **state)
 	}
 }
 
+/*
+ * In a pipeline a slow rank makes up for its work while others would have waited for other stages. What
+ * it costs is how much later than its peers it enters the collectives at the end.
+ */
+static void in_a_pipeline_a_slow_rank_costs_what_its_peers_wait(void **state)
+{
+	for (uint32_t pipeline = 0; pipeline < 2; pipeline++) {
+		struct nt_detect *detect = sim_detect();
+		const struct nt_finding *finding;
+		double step, cost;
+		struct sim sim;
+
+		(void)state;
+		if (pipeline)
+			sim_init_layout(&sim, 1, 2, 4, 73);
+		else
+			sim_init(&sim, RANKS, 73);
+		sim.jitter = 0.01;
+		for (uint32_t i = 0; i < RANKS; i++)
+			sim.rank[i].collective = i == SLOW ? 2.0 * SIM_MS : 10.0 * SIM_MS;
+		sim.rank[SLOW].device *= 1.5;
+		sim_pass(&sim, detect, LAYERS);
+		step = sim_work(&sim).step;
+		cost = (pipeline ? 8.0 * SIM_MS : 35.0 * SIM_MS) / step;
+		finding = sim_firing(detect, 0);
+		assert_names_rank(finding, SLOW);
+		assert_true(finding->slowdown < 1.03 / (1.0 - cost));
+		assert_true(finding->slowdown > 0.95 / (1.0 - cost));
+		sim_free(&sim);
+		nt_detect_free(detect);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_rank_costs_as_much_as_its_longest_piece_says),
 		cmocka_unit_test(without_a_longer_piece_it_costs_what_shows),
 		cmocka_unit_test(whoever_comes_last_does_not_take_a_turn),
+		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
