@@ -7,8 +7,9 @@
 #   tests/run.sh --stages GROUP...   `make STAGE` for each stage, then the same for all of them. A
 #                             group is "STAGE", "STAGE + STAGE" (one after another), or several of
 #                             these with "&" between them, which run in parallel. "idle STAGE" only
-#                             has the processor time that the others leave. "~STAGE" may last until the
-#                             end of the next group
+#                             has the processor time that the others leave; "nice STAGE" has a little
+#                             more, and precedes idle ones. "~STAGE" may last until the end of the next
+#                             group
 #
 # A program that prints a TAP plan ("1..N") counts as N tests, any other as one: exit status 0 is
 # passed, 77 is skipped, all else failed. A skip prints its reason as "skip: KIND: reason"; KIND is
@@ -194,22 +195,25 @@ summary() {
 
 # A stage that fails without a counted failure failed before its tests.
 stage() { # stage STAGE
-  local stage=$1 start=$SECONDS file idle=()
-  [ "$stage" = "${stage#idle }" ] || idle=(chrt --idle 0)
-  stage=${stage#idle }
+  local stage=$1 start=$SECONDS file less=()
+  case $stage in
+    idle\ *) less=(chrt --idle 0) ;;
+    nice\ *) less=(nice -n 15) ;;
+  esac
+  [ -z "${less[*]}" ] || stage=${stage#* }
   echo "== make $stage"
   NT_RESULTS=$(mktemp -d "$logs/stage.XXXXXX") || exit 1
   export NT_RESULTS
   touch "${kept[@]/#/$NT_RESULTS/}"
   # shellcheck disable=SC2086 # a stage is a target and its variables
-  "${idle[@]}" "${MAKE:-make}" --no-print-directory -j"$(nproc)" $stage &
+  "${less[@]}" "${MAKE:-make}" --no-print-directory -j"$(nproc)" $stage &
   running=([$!]=$stage)
   wait "$!" || [ -s "$NT_RESULTS/failed" ] || {
     echo "0 1 0" >>"$NT_RESULTS/sum"
     say FAILED "make $stage"
     echo "make $stage (ended before its tests)" >>"$NT_RESULTS/failed"
   }
-  printf '%5d %s\n' $((SECONDS - start)) "${idle:+idle }$stage" >>"$NT_RESULTS/stages"
+  printf '%5d %s\n' $((SECONDS - start)) "${1%"$stage"}$stage" >>"$NT_RESULTS/stages"
   for file in "${kept[@]}"; do cat "$NT_RESULTS/$file" >>"$results/$file"; done
   echo "== make $stage: $((SECONDS - start)) s"
 }

@@ -12,5 +12,5 @@ for format in "${formats[@]}"; do
   log=$(python3 -B tests/foreign/score.py --seeds 1..20 --format "$format" --min-recall 0.8 --min-precision 1 \
     --bin "${NT_BIN:-build/release/bin}/neutracer" 2>&1) && echo "ok $n - $format" && continue
   echo "not ok $n - $format"
-  sed 's/^/# /' <<<"$log"
+  echo "# ${log//$'\n'/$'\n'# }"
 done

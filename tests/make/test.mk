@@ -23,7 +23,7 @@ test_stages := test-programs check "idle check-oom NT_TIMEOUT=900 & check-bpf + 
 # Beside it nothing runs that its agents would take for a job. The virtual machine takes the longest, and
 # may last until test-cluster ends. NT_KIND=idle: on idle time beside these, clients of unit tests give up.
 full_stages := test-programs \
-	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & ~idle check-vm PART=short \
+	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & ~nice check-vm PART=short \
 	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
 	"idle check SAN=1 NT_TIMEOUT=900 NT_KIND=idle$(if $(CLUSTER), & test-cluster)" \
 	"check-e2e PART=busy & idle check-more + idle fuzz-short" "check-e2e PART=real"
@@ -125,7 +125,7 @@ vm_scripts := $(sort $(wildcard tests/vm/test_*.sh))
 ifneq ($(wildcard tests/vm/vm.sh),)
 .PHONY: check-vm
 check-vm: all $(bpf_programs) $(check_bpf_needs) ## the same on a stock Debian kernel under QEMU (KERNEL=6.1, 6.12)
-	$(Q)NT_KIND=vm NT_AGAIN= NT_TIMEOUT=3300 KERNEL=$(KERNEL) tests/run.sh $(vm_scripts)
+	$(Q)NT_KIND=vm NT_AGAIN= NT_TIMEOUT=4300 KERNEL=$(KERNEL) tests/run.sh $(vm_scripts)
 endif
 
 # ---- check-e2e: the programs together ------------------------------------------------------------

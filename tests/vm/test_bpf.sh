@@ -8,9 +8,9 @@ set -euo pipefail
 kernel=${KERNEL:-6.1}
 programs=${NT_BPF_PROGRAMS:-build/release/test-bpf}
 tests='test_rows test_calls test_process_counters test_shares test_discover test_discover_files test_gc_probe'
-tests+=' test_gpu_batch test_event_query test_gemm test_gemm_time test_capture'
-# Two fifths of the time: places of probes, how the ring fills, what Python programs map.
-[ "${PART:-}" = short ] || tests+=' test_attach test_ring test_python'
+tests+=' test_gpu_batch test_event_query test_gemm test_capture'
+# Half of the time: places of probes, how the ring fills, what Python programs map, times of multiplications.
+[ "${PART:-}" = short ] || tests+=' test_attach test_ring test_python test_gemm_time'
 
 # The stand-in libraries are compiled here, where that is fast.
 export NT_STUBS=$PWD/build/stubs
@@ -32,7 +32,7 @@ if ! tests/vm/vm.sh -p -k "$kernel" >/dev/null; then
   exit 77
 fi
 # NT_LONG: all libraries by perf links, too.
-exec tests/vm/vm.sh -k "$kernel" -t 3200 -- sh -c "
+exec tests/vm/vm.sh -k "$kernel" -t 4200 -- sh -c "
   export NT_STUBS='$NT_STUBS' NT_LONG=1 CMOCKA_MESSAGE_OUTPUT=TAP
   rc=0
   for test in $tests; do
