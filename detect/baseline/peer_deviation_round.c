@@ -225,8 +225,8 @@ static double shared_growth(const struct nt_detect *detect, const struct nt_step
 }
 
 /*
- * All work of a group may grow at once, as its nodes became slow. Its ranks then have no healthy
- * peer, and are compared with their own pasts. Work that grows gradually is uneven work.
+ * All work of a group may grow, as its nodes became slow. Its ranks then have no healthy peer, and are
+ * compared with their own pasts.
  */
 static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 {
@@ -239,14 +239,12 @@ static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 		group->jumped = false;
 	else if (!wide->known)
 		return;
-	else if (growth >= NT_UNEVEN_PART && group->quiet_growth < NT_EXPLAINS * growth)
+	else if (growth >= NT_UNEVEN_PART)
 		group->jumped = true;
 	if (group->jumped && !group->jump_rounds++)
 		group->jump_since_ns = group->wait_start_ns;
-	if (group->jumped)
-		return;
-	group->jump_rounds = 0;
-	group->quiet_growth += NT_INCIDENT_PART * (growth - group->quiet_growth);
+	if (!group->jumped)
+		group->jump_rounds = 0;
 }
 
 /*

@@ -32,9 +32,7 @@ struct nt_group {
 	double median[2]; /* of own and host work of the last round; < 0: not known */
 	/* Of own work, in the last round of all that take part; 0: not known. */
 	double least_growth;
-	/* The growth that all its ranks share, as it was, and whether it then jumped. */
-	double quiet_growth;
-	bool jumped;
+	bool jumped; /* that growth is its own */
 	uint32_t jump_rounds; /* rounds since */
 	uint64_t jump_since_ns;
 	double jump_growth; /* of its median since, mean of about ten rounds; see whole_role.h */

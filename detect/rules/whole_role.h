@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The work of a whole role, such as a pipeline stage, grew at once, and no node explains it: one
- * incident that names the role. What grows gradually, or was there from the start, is imbalance.
+ * The work of a whole role, such as a pipeline stage, grew, and no node explains it: one incident that
+ * names the role. What was there from the start is imbalance.
  */
 #ifndef NT_DETECT_RULES_WHOLE_ROLE_H
 #define NT_DETECT_RULES_WHOLE_ROLE_H

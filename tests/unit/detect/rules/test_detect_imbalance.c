@@ -399,29 +399,51 @@ static void what_all_grew_by_is_no_jump_while_it_is_not_known(void **state)
 }
 
 /* From the start, or over hours, it is uneven work. */
-static void a_stage_without_an_onset_is_uneven(void **state)
+static void a_stage_that_was_slow_from_the_start_is_uneven(void **state)
 {
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct nt_detect *detect = sim_detect();
-		struct sim sim;
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
 
-		begin_stages(&sim, 68);
-		if (i == 0)
-			for (uint32_t j = 8; j < 12; j++)
-				sim.rank[j].device *= 1.4;
-		sim_pass(&sim, detect, 60);
-		for (uint32_t k = 0; k < 300; k++) {
-			for (uint32_t j = 8; j < 12; j++)
-				sim.rank[j].device *= i == 1 ? 1.0012 : 1.0;
-			sim_pass(&sim, detect, 1);
-		}
-		for (uint32_t j = 0; sim_firing(detect, j); j++)
-			assert_int_equal(sim_firing(detect, j)->severity, NT_SEVERITY_INFO);
-		assert_non_null(sim_firing(detect, 0));
-		sim_free(&sim);
-		nt_detect_free(detect);
+	(void)state;
+	begin_stages(&sim, 68);
+	for (uint32_t j = 8; j < 12; j++)
+		sim.rank[j].device *= 1.4;
+	sim_pass(&sim, detect, 360);
+	assert_non_null(sim_firing(detect, 0));
+	for (uint32_t j = 0; sim_firing(detect, j); j++)
+		assert_int_equal(sim_firing(detect, j)->severity, NT_SEVERITY_INFO);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+static void a_stage_that_slows_down_gradually_is_named(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	struct sim sim;
+
+	(void)state;
+	begin_stages(&sim, 68);
+	for (uint32_t j = 0; j < sim.ranks; j++)
+		sim.rank[j].node = j % 4;
+	sim_pass(&sim, detect, 60);
+	for (uint32_t k = 0; k < 300; k++) {
+		for (uint32_t j = 8; j < 12; j++)
+			sim.rank[j].device *= 1.0012;
+		sim_pass(&sim, detect, 1);
 	}
+	for (uint32_t j = 0; sim_firing(detect, j); j++)
+		if (sim_firing(detect, j)->severity > NT_SEVERITY_INFO) {
+			assert_null(finding);
+			finding = sim_firing(detect, j);
+		}
+	assert_non_null(finding);
+	assert_int_equal(finding->class, NT_CLASS_COMPUTE);
+	assert_int_equal(finding->culprits, 1);
+	assert_int_equal(finding->culprit[0].kind, NT_CULPRIT_STAGE);
+	assert_int_equal(finding->culprit[0].rank_count, 4);
+	sim_free(&sim);
+	nt_detect_free(detect);
 }
 
 int main(void)
@@ -432,7 +454,8 @@ int main(void)
 		cmocka_unit_test(no_rank_of_a_stage_that_turns_slow_is_accused),
 		cmocka_unit_test(a_stage_of_shared_nodes_that_turns_slow_is_one_incident),
 		cmocka_unit_test(what_all_grew_by_is_no_jump_while_it_is_not_known),
-		cmocka_unit_test(a_stage_without_an_onset_is_uneven),
+		cmocka_unit_test(a_stage_that_was_slow_from_the_start_is_uneven),
+		cmocka_unit_test(a_stage_that_slows_down_gradually_is_named),
 		cmocka_unit_test(a_long_last_stage_is_imbalance_and_names_no_rank),
 		cmocka_unit_test(ranks_without_communicators_have_no_role_that_could_be_long),
 		cmocka_unit_test(a_stage_that_is_five_percent_longer_is_cut_well_enough),
