@@ -139,19 +139,51 @@ static bool find_part(const struct nt_detect *detect, const struct nt_detect_inc
 					   ret_part);
 }
 
-/* Sum of the costs of all other charged incidents, and the step time before any of them. */
+/* A change of the whole job is the level at which a later fault begins. */
+static bool is_level_of(const struct nt_detect_incident *change,
+			const struct nt_detect_incident *fault)
+{
+	return change->family == NT_FAMILY_JOB_WIDE && fault->family != NT_FAMILY_JOB_WIDE &&
+	       change->since_ns < fault->since_ns;
+}
+
+/* When the level began at which the incident began; 0: it is that of the first steps. */
+static uint64_t level_since(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	uint64_t since_ns = 0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *other = detect->incidents.open[i];
+
+		if (other->state == NT_INCIDENT_FIRING && is_level_of(other, incident) &&
+		    other->since_ns > since_ns)
+			since_ns = other->since_ns;
+	}
+	return since_ns;
+}
+
+/*
+ * Sum of the costs of all other charged incidents, and the step time before any of them. *ret_most_ns:
+ * of a job-wide change the step time before the faults since.
+ */
 static double sum_others(const struct nt_detect *detect, const struct nt_detect_incident *incident,
-			 double *ret_clean_ns)
+			 double *ret_clean_ns, double *ret_most_ns)
 {
 	double cost = 0.0;
 	uint64_t until_ns;
 
-	*ret_clean_ns = INFINITY;
+	*ret_clean_ns = *ret_most_ns = INFINITY;
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		const struct nt_detect_incident *other = detect->incidents.open[i];
 
 		if (other == incident || other->state != NT_INCIDENT_FIRING || !is_measured(other))
 			continue;
+		if (is_level_of(other, incident))
+			continue;
+		if (is_level_of(incident, other)) {
+			*ret_most_ns = fmin(*ret_most_ns, other->lost_time.before_ns);
+			continue;
+		}
 		if (!nt_fault_has_ended(other, &until_ns))
 			cost += fmax(0.0, other->cost);
 		*ret_clean_ns = fmin(*ret_clean_ns, other->lost_time.clean_ns);
@@ -260,11 +292,15 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 	struct nt_lost_time *lost_time = &incident->lost_time;
 	uint64_t onset_ns = incident->since_ns;
 	struct nt_history_sum since;
-	double clean_ns;
+	const uint64_t level_ns = level_since(detect, incident);
+	double clean_ns, most_ns;
 
-	(void)sum_others(detect, incident, &clean_ns);
+	(void)sum_others(detect, incident, &clean_ns, &most_ns);
 	if (!isfinite(clean_ns))
-		onset_ns = nt_history_onset(history, onset_ns, detect->step.charged_ns);
+		onset_ns = nt_history_onset(history, onset_ns,
+					    level_ns > detect->step.charged_ns
+						    ? level_ns
+						    : detect->step.charged_ns);
 	since = nt_history_since(history, onset_ns);
 	*lost_time = (struct nt_lost_time){
 		.before_ns = nt_history_before(history, onset_ns),
@@ -306,7 +342,7 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 {
 	const struct nt_detect_step *step = &detect->step;
 	struct nt_lost_time *lost_time = &incident->lost_time;
-	double others, clean_ns, cost, excess_ns;
+	double others, clean_ns, most_ns, cost, excess_ns;
 
 	if (!nt_incident_needs_windows(incident) || step->round_steps <= 0.0 ||
 	    lost_time->frame == detect->frames)
@@ -321,9 +357,10 @@ void nt_lost_time_add(const struct nt_detect *detect, struct nt_detect_incident 
 		note_excess(lost_time, step->round_ns * cost, step->round_ns);
 		return;
 	}
-	others = sum_others(detect, incident, &clean_ns);
+	others = sum_others(detect, incident, &clean_ns, &most_ns);
 	cost = cost_of(detect, incident);
-	excess_ns = fmin((step->round_ns - step->round_steps * lost_time->clean_ns) *
+	most_ns = fmin(step->round_ns, step->round_steps * most_ns);
+	excess_ns = fmin((most_ns - step->round_steps * lost_time->clean_ns) *
 				 (others > 0.0 ? cost / (cost + others) : 1.0),
 			 step->round_steps * most_excess(detect, incident, lost_time->clean_ns));
 	lost_time->due_ns += excess_ns;

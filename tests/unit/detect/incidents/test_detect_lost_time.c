@@ -67,11 +67,41 @@ static void a_longer_role_bounds_what_a_culprit_costs(void **state)
 	fail_msg("no rank is named");
 }
 
+/* Another phase of the program is no part of what a later fault costs. */
+static void a_fault_after_a_change_of_all_costs_what_it_adds(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding, *fault = NULL;
+	double phase;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 37);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, 60);
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].device *= 1.5;
+	sim_pass(&sim, detect, 40);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_JOB_WIDE);
+	phase = sim_work(&sim).step;
+	sim.rank[3].device *= 1.3;
+	sim_pass(&sim, detect, 60);
+	for (uint32_t i = 0; (finding = sim_firing(detect, i)); i++)
+		if (finding->class == NT_CLASS_COMPUTE)
+			fault = finding;
+	assert_names_rank(fault, 3);
+	assert_true(fabs(fault->slowdown - sim_work(&sim).step / phase) < 0.04);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slowdown_is_that_of_the_steps),
 		cmocka_unit_test(a_longer_role_bounds_what_a_culprit_costs),
+		cmocka_unit_test(a_fault_after_a_change_of_all_costs_what_it_adds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
