@@ -36,9 +36,13 @@ bool nt_node_jumped(const struct nt_detect *detect, uint32_t node)
 	return node != NT_FRAME_NO_NODE && elsewhere > 0;
 }
 
-static bool counts(const struct nt_detect *detect, const struct nt_detect_rank *rank, uint32_t node)
+/* The node of a rank that is blamed: compared with other nodes, or of one that jumped as a whole. */
+static uint32_t node_of(const struct nt_detect *detect, const struct nt_blame *blame)
 {
-	return rank && rank->node == node && nt_node_is_compared(detect, rank);
+	const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+	return rank && (blame->of_node || nt_node_is_compared(detect, rank)) ? rank->node
+									    : NT_FRAME_NO_NODE;
 }
 
 uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node)
@@ -68,7 +72,7 @@ uint32_t nt_node_blames(const struct nt_detect *detect, const struct nt_detect_i
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < incident->blames; i++)
-		n += counts(detect, nt_detect_find(detect, incident->blame[i].rank), node);
+		n += node_of(detect, &incident->blame[i]) == node;
 	return n;
 }
 
@@ -83,12 +87,10 @@ bool nt_node_divided(struct nt_detect *detect, uint32_t *ret_node)
 
 		slow += incident->family == NT_FAMILY_SLOW;
 		for (uint32_t j = 0; j < incident->blames; j++) {
-			const struct nt_detect_rank *rank =
-				nt_detect_find(detect, incident->blame[j].rank);
+			const uint32_t of = node_of(detect, &incident->blame[j]);
 
-			if (rank && counts(detect, rank, rank->node) &&
-			    rank->node != NT_FRAME_NO_NODE)
-				node[n++] = rank->node;
+			if (of != NT_FRAME_NO_NODE)
+				node[n++] = of;
 		}
 	}
 	if (slow < 2)

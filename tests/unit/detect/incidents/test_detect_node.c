@@ -64,6 +64,13 @@ static void assert_divided(uint32_t node)
 	assert_int_equal(divided, node);
 }
 
+static void set_of_node(bool of_node)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++)
+		for (uint32_t j = 0; j < detect->incidents.open[i]->blames; j++)
+			detect->incidents.open[i]->blame[j].of_node = of_node;
+}
+
 static void assert_whole(void)
 {
 	uint32_t divided = 42;
@@ -130,6 +137,10 @@ static void other_families_and_other_company_do_not_count(void **state)
 	/* Held against ranks of its own node alone it says nothing of the node. */
 	detect->roles.group[0].spans_nodes = false;
 	assert_whole();
+	/* Unless all roles of the node became slower together. */
+	set_of_node(true);
+	assert_divided(10);
+	set_of_node(false);
 	detect->roles.group[0].spans_nodes = true;
 	detect->rank[5].group = NT_NO_INDEX;
 	assert_whole();
