@@ -380,8 +380,8 @@ static double net_ns(const struct result_table *table, size_t variant, size_t ro
 }
 
 /* Of the rounds that have both; ret_spread: half the distance of the quartiles. */
-static size_t ratio_of(const struct result_table *table, size_t variant, size_t anchor, double *ret_ratio,
-		       double *ret_spread)
+static size_t ratio_of(const struct result_table *table, size_t variant, size_t anchor,
+		       double *ret_ratio, double *ret_spread)
 {
 	double ratio[MAX_ROUNDS];
 	size_t n = 0;

@@ -53,9 +53,9 @@ static void code_group(struct nt_codec *codec, struct nt_group *group)
 		nt_code_fail(codec, tail->stayed < 0.0 || tail->stayed > tail->after);
 		nt_state_far_rate(codec, &group->far_rate[i]);
 	}
-	nt_code_real(codec, &group->least_growth);
+	nt_code_real(codec, &group->shared_growth);
 	nt_code_bool(codec, &group->jumped);
-	nt_code_fail(codec, group->jumped && group->least_growth <= 0.0);
+	nt_code_fail(codec, group->jumped && group->shared_growth <= 0.0);
 	nt_code_u32(codec, &group->jump_rounds, UINT32_MAX);
 	nt_code_u64(codec, &group->jump_since_ns);
 	nt_code_real(codec, &group->jump_growth);

@@ -44,8 +44,10 @@ static void note_leader(struct nt_coverage_leader *leader, const struct nt_detec
 	struct nt_detect_rank_view most = {0}, view;
 	double excess = NT_UNEVEN_PART * step_ns;
 	uint32_t rank = 0;
+	bool has_steps = false;
 
 	for (size_t i = 0; i < frame->ranks; i++) {
+		has_steps |= frame->rank[i].steps > 0;
 		if (!frame->rank[i].steps || !nt_detect_rank(detect, frame->rank[i].rank, &view) ||
 		    !view.own_observable || view.peer_count < 2 || view.own_peers_ns <= 0.0 ||
 		    view.own_ns - view.own_peers_ns < excess)
@@ -54,6 +56,8 @@ static void note_leader(struct nt_coverage_leader *leader, const struct nt_detec
 		rank = frame->rank[i].rank;
 		most = view;
 	}
+	if (!has_steps)
+		return;
 	if (!most.peer_count || (leader->windows && leader->rank != rank))
 		leader->none = true;
 	if (leader->none)
@@ -77,10 +81,10 @@ void nt_coverage_add(struct nt_coverage *coverage, const struct nt_rules *rules,
 	coverage->network = coverage->network || has_collectives(frame);
 	for (size_t i = 0; i < frame->ranks; i++)
 		coverage->stepped += frame->rank[i].steps > 0;
+	if (!coverage->leader.none && coverage->leader.windows <= coverage->needed)
+		note_leader(&coverage->leader, detect, frame);
 	if (settled)
 		return;
-	if (!coverage->leader.none)
-		note_leader(&coverage->leader, detect, frame);
 	coverage->alone = coverage->few = coverage->blind = 0;
 	for (size_t i = 0; i < frame->ranks; i++) {
 		struct nt_detect_rank_view view = {0};
@@ -145,7 +149,7 @@ static int say_short(const struct nt_coverage *coverage, const char *prefix, con
 	const struct nt_coverage_leader *leader = &coverage->leader;
 	char note[NOTE_BYTES], seen[128] = "";
 
-	if (!leader->none && leader->windows)
+	if (!leader->none && leader->windows && leader->windows >= windows)
 		(void)snprintf(seen, sizeof(seen),
 			       "; rank %u works %.0f %% longer than its %u peers in all of them",
 			       leader->rank, 100.0 * (leader->ratio / leader->windows - 1.0),

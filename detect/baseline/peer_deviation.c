@@ -48,7 +48,6 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 		c->slowest_value = track->value;
 	}
 	c->most_growth = nt_stats_max(c->most_growth, track->growth);
-	c->least_growth = fmin(c->least_growth, track->growth);
 	if (c->mode == NT_MODE_PEERS && track->peer_deviation > NT_FAR_WIDTHS * c->width) {
 		c->far_cost += cost;
 		c->fars++;

@@ -32,7 +32,7 @@ struct nt_contest {
 	double shared; /* growth common to the ranks, each against its own past; NAN: unknown */
 	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;
-	double slowest_value, most_growth, least_growth;
+	double slowest_value, most_growth;
 	double far_cost; /* of all ranks far behind their peers, parts of a step */
 	uint32_t fars;
 };

@@ -27,9 +27,19 @@ static bool is_plausible(const struct nt_frame_rank *seen)
 }
 
 /* Where not all calls are timed, the others take as long on average. */
+static uint64_t sum_of(const struct nt_frame_op *op)
+{
+	double sum_ns;
+
+	if (op->timed_calls == op->calls || !op->timed_calls)
+		return op->sum_ns;
+	sum_ns = (double)op->sum_ns * (double)op->calls / (double)op->timed_calls;
+	return sum_ns < (double)NT_LONGEST_NS ? (uint64_t)sum_ns : NT_LONGEST_NS;
+}
+
 static uint64_t sum_sync(const struct nt_frame_rank *seen)
 {
-	double sum_ns = 0.0;
+	uint64_t sum_ns = 0;
 
 	if (seen->collective_ns)
 		return seen->collective_ns;
@@ -37,11 +47,11 @@ static uint64_t sum_sync(const struct nt_frame_rank *seen)
 		for (size_t j = 0; j < seen->comm[i].ops; j++) {
 			const struct nt_frame_op *op = &seen->comm[i].op[j];
 
-			if (op->kind == NT_FRAME_SYNCHRONISING && op->timed_calls)
-				sum_ns += (double)op->sum_ns * (double)op->calls /
-					  (double)op->timed_calls;
+			/* Most live calls have no duration. */
+			if (op->sum_ns && op->kind == NT_FRAME_SYNCHRONISING)
+				sum_ns = nt_stats_add(sum_ns, sum_of(op));
 		}
-	return sum_ns < (double)NT_LONGEST_NS ? (uint64_t)sum_ns : NT_LONGEST_NS;
+	return sum_ns;
 }
 
 void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank,
@@ -208,7 +218,8 @@ static double sum_steps(const struct nt_step_metrics *step_metrics, double middl
 }
 
 /* The growth of own work that all ranks have, of many three of four: one may have had little to do. */
-static double shared_growth(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics)
+static double shared_growth(const struct nt_detect *detect,
+			    const struct nt_step_metrics *step_metrics)
 {
 	double *growth = detect->scratch.c;
 	uint32_t n = 0;
@@ -230,7 +241,7 @@ static double shared_growth(const struct nt_detect *detect, const struct nt_step
  */
 static void find_jump(const struct nt_detect *detect, struct nt_group *group)
 {
-	const double growth = group->least_growth;
+	const double growth = group->shared_growth;
 	const struct nt_job_wide *wide = &detect->step.job_wide[NT_SERIES_OWN];
 
 	/* What most ranks share is no jump of these. */
@@ -252,15 +263,16 @@ static void find_jump(const struct nt_detect *detect, struct nt_group *group)
  * piece of work. Where collectives overlap with computing, the rank that comes last shows more work
  * than others, which is no more work.
  */
-static double most_excess(const struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
-			  const struct nt_contest *own)
+static double most_excess(const struct nt_detect *detect,
+			  const struct nt_step_metrics *step_metrics, const struct nt_contest *own)
 {
 	const double *mine = own->slowest->step_metric;
 	const double longest = mine[NT_STEP_METRIC_OWN_LONGEST];
 	double mean = 0.0;
 
 	for (uint32_t i = 0; i < step_metrics->n; i++)
-		mean += detect->rank[step_metrics->index[i]].step_metric[NT_STEP_METRIC_OWN_LONGEST] /
+		mean += detect->rank[step_metrics->index[i]]
+				.step_metric[NT_STEP_METRIC_OWN_LONGEST] /
 			step_metrics->n;
 	if (mean <= 0.0)
 		return INFINITY;
@@ -291,7 +303,6 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 		c->series = i;
 		c->step = group->step_ns;
 		c->tier = i == NT_SERIES_OWN ? common_tier(step_metrics.tiers) : NT_FRAME_T1;
-		c->least_growth = INFINITY;
 		group->median[i] = -1.0;
 		if (!c->tier || !nt_contest_size(c, &step_metrics))
 			continue;
@@ -303,7 +314,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	if (own->n < 2 || own->n >= live) {
-		group->least_growth = own->n < 2 ? 0.0 : shared_growth(detect, &step_metrics);
+		group->shared_growth = own->n < 2 ? 0.0 : shared_growth(detect, &step_metrics);
 		find_jump(detect, group);
 	}
 	if (group->past && own->n >= 2) {

@@ -9,22 +9,21 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Metrics not observable at this tier keep their value; new ones are taken over at once. */
+/* Metrics of own work keep their value where it is not observed; new ones are taken over at once. */
 static void learn_mean(struct nt_detect_rank *rank, bool has_own)
 {
-	const double part = rank->has_metric_mean ? NT_METRIC_MEAN_PART : 1.0;
-	const double own = rank->metric_mean[NT_STEP_METRIC_OWN],
-		     blocked = rank->metric_mean[NT_STEP_METRIC_OWN_BLOCKED];
+	const bool is_first = rank->metric_mean[NT_STEP_METRIC_OWN] == 0.0;
 
-	for (int j = 0; j < NT_STEP_METRIC_END; j++)
-		rank->metric_mean[j] += part * (rank->step_metric[j] - rank->metric_mean[j]);
+	for (int j = 0; j < NT_STEP_METRIC_END; j++) {
+		const bool is_own = nt_step_metric_is_own(j);
+		const double part =
+			rank->has_metric_mean && !(is_own && is_first) ? NT_METRIC_MEAN_PART : 1.0;
+
+		if (has_own || !is_own)
+			rank->metric_mean[j] +=
+				part * (rank->step_metric[j] - rank->metric_mean[j]);
+	}
 	rank->has_metric_mean = true;
-	if (has_own && own != 0.0)
-		return;
-	rank->metric_mean[NT_STEP_METRIC_OWN] =
-		has_own ? rank->step_metric[NT_STEP_METRIC_OWN] : own;
-	rank->metric_mean[NT_STEP_METRIC_OWN_BLOCKED] =
-		has_own ? rank->step_metric[NT_STEP_METRIC_OWN_BLOCKED] : blocked;
 }
 
 /* Whether the rank does not deviate; the means of permanently slow ranks are learned, too. */

@@ -102,8 +102,7 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 		part = now || level->windows < 2 ? track->residual : nt_cusum_cost(level);
 		if (blame->series == NT_SERIES_OWN && incident->class == NT_CLASS_COMPUTE)
 			part = fmin(part, shown_part(&rank->evidence));
-		if (blame->series == NT_SERIES_OWN && longest > 0.0 &&
-		    track->mode == NT_MODE_PEERS)
+		if (blame->series == NT_SERIES_OWN && longest > 0.0 && track->mode == NT_MODE_PEERS)
 			part = fmin(part, lateness_of(&rank->evidence));
 		if (blame->series == NT_SERIES_OWN)
 			part = fmin(part,
@@ -148,7 +147,8 @@ static bool is_level_of(const struct nt_detect_incident *change,
 }
 
 /* When the level began at which the incident began; 0: it is that of the first steps. */
-static uint64_t level_since(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+static uint64_t level_since(const struct nt_detect *detect,
+			    const struct nt_detect_incident *incident)
 {
 	uint64_t since_ns = 0;
 
@@ -297,10 +297,9 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 
 	(void)sum_others(detect, incident, &clean_ns, &most_ns);
 	if (!isfinite(clean_ns))
-		onset_ns = nt_history_onset(history, onset_ns,
-					    level_ns > detect->step.charged_ns
-						    ? level_ns
-						    : detect->step.charged_ns);
+		onset_ns = nt_history_onset(
+			history, onset_ns,
+			level_ns > detect->step.charged_ns ? level_ns : detect->step.charged_ns);
 	since = nt_history_since(history, onset_ns);
 	*lost_time = (struct nt_lost_time){
 		.before_ns = nt_history_before(history, onset_ns),

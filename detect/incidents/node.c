@@ -42,7 +42,7 @@ static uint32_t node_of(const struct nt_detect *detect, const struct nt_blame *b
 	const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 
 	return rank && (blame->of_node || nt_node_is_compared(detect, rank)) ? rank->node
-									    : NT_FRAME_NO_NODE;
+									     : NT_FRAME_NO_NODE;
 }
 
 uint32_t nt_node_list(const struct nt_detect *detect, uint32_t *ret_node)

@@ -30,9 +30,9 @@ struct nt_group {
 	uint32_t unit_rounds; /* rounds in a row with another unit: see step_unit.h */
 	double step_ns, window_ns; /* of the last round: median step, and its length */
 	double median[2]; /* of own and host work of the last round; < 0: not known */
-	/* Of own work, in the last round of all that take part; 0: not known. */
-	double least_growth;
-	bool jumped; /* that growth is its own */
+	/* Growth of own work of all its ranks, or most, in the last complete round; 0: not known. */
+	double shared_growth;
+	bool jumped; /* the ranks of other groups do not share it */
 	uint32_t jump_rounds; /* rounds since */
 	uint64_t jump_since_ns;
 	double jump_growth; /* of its median since, mean of about ten rounds; see whole_role.h */

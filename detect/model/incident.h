@@ -22,7 +22,7 @@ enum nt_family {
 	NT_FAMILY_NETWORK,
 	NT_FAMILY_APART, /* two populations */
 	NT_FAMILY_IMBALANCE,
-	NT_FAMILY_WHOLE_ROLE, /* its work grew at once */
+	NT_FAMILY_WHOLE_ROLE, /* its work grew */
 	NT_FAMILY_JOB_WIDE,
 	NT_FAMILY_STALL, /* hang, mismatch, and the note on a slow host */
 	NT_FAMILY_MISSING,

@@ -24,10 +24,10 @@ static bool is_current(const struct nt_detect *detect, const struct nt_group *gr
 	       group->median[NT_SERIES_OWN] >= 0.0;
 }
 
-/* Its work; before it grew at once, if it did: see whole_role.h. */
+/* Its work; before it grew, if it did: see whole_role.h. */
 static double work_of(const struct nt_group *group)
 {
-	return group->jumped ? group->median[NT_SERIES_OWN] / (1.0 + group->least_growth)
+	return group->jumped ? group->median[NT_SERIES_OWN] / (1.0 + group->shared_growth)
 			     : group->median[NT_SERIES_OWN];
 }
 

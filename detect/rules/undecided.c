@@ -206,7 +206,8 @@ static int raise_late_host(struct nt_detect *detect, const struct nt_detect_rank
 static struct nt_history_mean mean_of(const struct nt_detect_step *step, uint32_t later,
 				      uint32_t rounds)
 {
-	return nt_history_mean(&step->history, later, rounds, NT_UNDECIDED_MOST * step->past.value_centre);
+	return nt_history_mean(&step->history, later, rounds,
+			       NT_UNDECIDED_MOST * step->past.value_centre);
 }
 
 /* The last rounds, no longer than since an incident explained them; 0: too few, or too short. */

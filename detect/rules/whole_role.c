@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The work of a whole role grew at once. */
+/* The work of a whole role grew. */
 #include "detect/rules/whole_role.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static double median_growth(struct nt_detect *detect, const struct nt_group *gro
 	return before > 0.0 ? group->median[NT_SERIES_OWN] / before - 1.0 : 0.0;
 }
 
-/* Of rounds of random work one says little: the mean, from the second round on. */
+/* The mean over rounds: with sequences of random length a single round says little. */
 static void add_growth(struct nt_detect *detect, struct nt_group *group)
 {
 	const double rounds = fmin(group->jump_rounds, 1.0 / NT_SHARED_PART);
@@ -57,16 +57,17 @@ bool nt_whole_role_explains(struct nt_detect *detect, const struct nt_detect_ran
 			    const struct nt_track *track)
 {
 	const struct nt_group *group = &detect->roles.group[rank->group];
-	double role = group->least_growth, own = track->net;
+	double role = group->shared_growth, own = track->net;
 
 	if (track->mode != NT_MODE_PAST)
 		return false;
 	if (is_current(detect, group)) {
 		role = fmax(role, group->jump_rounds > 1 ? group->jump_growth
 							 : median_growth(detect, group));
-		own = fmin(own, rank->evidence.value[NT_STEP_METRIC_OWN] /
-						fmax(1.0, rank->track[NT_SERIES_OWN].past.value_centre) -
-					1.0);
+		own = fmin(own,
+			   rank->evidence.value[NT_STEP_METRIC_OWN] /
+					   fmax(1.0, rank->track[NT_SERIES_OWN].past.value_centre) -
+				   1.0);
 	}
 	return role - track->settled >= NT_EXPLAINS * own;
 }

@@ -10,7 +10,7 @@
 
 /*
  * Whether the growth of a rank against its own past is that of its role: at least half of it is the
- * least growth of the ranks. Of a role that grew at once it is the mean growth of its median, and the
+ * least growth of the ranks. Of a role that grew it is the mean growth of its median, and the
  * rank's is that of its evidence: in a single round its work may be much longer than theirs.
  */
 bool nt_whole_role_explains(struct nt_detect *detect, const struct nt_detect_rank *rank,

@@ -18,8 +18,8 @@ part = $(if $(filter short,$(PART)),$(filter $(1),$(2)),$(if $(filter rest,$(PAR
 
 test_stages := test-programs check "idle check-oom NT_TIMEOUT=900 & check-bpf + check-kafka PART=short & check-e2e PART=short"
 # Stages that wait for brokers, pods and jobs run in parallel with idle ones, which load the processors but
-# only have the time that the others leave. CLUSTER=1 adds test-cluster,
-# beside stages on idle time alone: its pods must answer their probes.
+# only have the time that the others leave. CLUSTER=1 adds test-cluster, beside stages on idle time alone:
+# its pods must answer their probes.
 # Beside it nothing runs that its agents would take for a job. The virtual machine takes the longest, and
 # may last until test-cluster ends. NT_KIND=idle: on idle time beside these, clients of unit tests give up.
 full_stages := test-programs \

@@ -286,7 +286,7 @@ static struct nt_group *grow(struct job *job)
 		job->detect->rank[i].track[NT_SERIES_OWN].past =
 			(struct nt_past){.ready = true, .value_centre = 100.0};
 	group->jumped = true;
-	group->least_growth = 0.4;
+	group->shared_growth = 0.4;
 	group->median[NT_SERIES_OWN] = 140.0;
 	group->step_ns = 1000.0;
 	group->together = group->computing = 2;

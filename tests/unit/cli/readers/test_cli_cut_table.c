@@ -13,7 +13,7 @@
 #include "cli/readers/trace.h"
 
 #define HEADER "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n"
-#define FIRST "0,0,0,7,forward-compute,0.5,1.0,0,0,0,0\n"
+#define FIRST  "0,0,0,7,forward-compute,0.5,1.0,0,0,0,0\n"
 
 static struct nt_trace *read_table(const char *text)
 {

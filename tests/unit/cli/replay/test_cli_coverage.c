@@ -35,6 +35,7 @@ static int tear_down(void **state)
 struct made {
 	int ranks, steps;
 	double factor;
+	bool turns; /* in each step another rank does */
 	bool stages; /* each rank is a stage of its own */
 	bool collectives; /* with a reduce-scatter */
 };
@@ -52,7 +53,8 @@ static struct nt_trace *make(const struct made *made)
 	for (int step = 0; step < made->steps; step++) {
 		for (int rank = 0; rank < made->ranks; rank++) {
 			const double noise = (double)((step * 7 + rank * 13) % 17) * 0.0001;
-			const double work = (rank + 1 == made->ranks ? made->factor : 1) + noise;
+			const int slow = made->turns ? step % made->ranks : made->ranks - 1;
+			const double work = (rank == slow ? made->factor : 1) + noise;
 
 			assert_true(fprintf(file, "%d,%d,%d,%d,forward-compute,0,%.4f,0,0,0,0\n",
 					    made->stages ? 0 : rank, made->stages ? rank : 0, rank,
@@ -117,7 +119,12 @@ static void too_few_steps_are_told_in_every_form(void **state)
 	     "\"4 steps: at least 5 are needed to name a culprit; ");
 	says(report_on(&made, nt_html_write, NULL), "<li>4 steps: at least 5 are needed");
 	says((const char *)text.data, "<h1>The recording is too short to name a culprit</h1>");
+	/* Each works longer once. */
+	made.turns = true;
+	says(report_on(&made, nt_report_text, NULL),
+	     "\n4 steps: at least 5 are needed to name a culprit; --windows lists the ranks that deviate in them\n");
 	/* None works much longer. */
+	made.turns = false;
 	made.factor = 1.05;
 	says(report_on(&made, nt_report_text, NULL),
 	     "\n4 steps: at least 5 are needed to name a culprit; --windows lists the ranks that deviate in them\n");

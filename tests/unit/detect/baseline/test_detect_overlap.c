@@ -60,8 +60,8 @@ static void without_a_longer_piece_it_costs_what_shows(void **state)
 	nt_detect_free(detect);
 }
 
-/* Whoever comes last in a window shows twice the work, in pieces as long as those of the others. */
-static void whoever_comes_last_does_not_take_a_turn(void **state)
+/* The last rank of a window shows twice the work of the others, in pieces as long as theirs. */
+static void the_last_rank_of_a_window_does_not_take_a_turn(void **state)
 {
 	for (uint32_t longer = 0; longer < 2; longer++) {
 		struct nt_detect *detect = sim_detect();
@@ -130,7 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_rank_costs_as_much_as_its_longest_piece_says),
 		cmocka_unit_test(without_a_longer_piece_it_costs_what_shows),
-		cmocka_unit_test(whoever_comes_last_does_not_take_a_turn),
+		cmocka_unit_test(the_last_rank_of_a_window_does_not_take_a_turn),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};
 

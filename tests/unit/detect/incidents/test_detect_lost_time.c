@@ -81,7 +81,8 @@ static void a_fault_after_a_change_of_all_costs_what_it_adds(void **state)
 	sim_pass(&sim, detect, 60);
 	for (uint32_t i = 0; i < sim.ranks; i++)
 		sim.rank[i].device *= 1.5;
-	sim_pass(&sim, detect, 40);
+	/* Soon after it: the onset is searched for in the steps of that phase alone. */
+	sim_pass(&sim, detect, 26);
 	assert_non_null(sim_firing(detect, 0));
 	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_JOB_WIDE);
 	phase = sim_work(&sim).step;
