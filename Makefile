@@ -48,7 +48,7 @@ LDFLAGS := -pie -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize=% --coverage
 # ---- what is built -------------------------------------------------------------------------------
 
 # The last is for tests alone: what runs inside traced processes is built by tests/make/plugin.mk.
-libraries := common proto detect engine agent aggregator cli plugin
+libraries := common proto control detect engine agent aggregator cli plugin
 main_neutracer-agent := agent
 main_neutracer-aggregator := aggregator
 main_neutracer := cli
@@ -56,8 +56,8 @@ programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 	$(if $(wildcard $(main_$(p))/main.c),$(p)))
 
 # In link order. From an archive, only the objects in use are linked.
-libs_neutracer-agent := agent proto common
-libs_neutracer-aggregator := aggregator engine detect proto common
+libs_neutracer-agent := agent control proto common
+libs_neutracer-aggregator := aggregator engine detect control proto common
 libs_neutracer := cli engine detect proto common
 link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lmicrohttpd -lcurl -ljansson -lcrypto -lcyaml -lpthread
 link_neutracer-aggregator := -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread

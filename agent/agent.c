@@ -98,6 +98,9 @@ static void write_metrics(struct nt_agent *agent)
 		reading.gpu_health = *nt_gpu_health_stats(agent->gpu_health);
 	if (agent->ras)
 		nt_ras_stats(agent->ras, &reading.ras);
+	if (agent->control_feed)
+		nt_control_feed_stats(agent->control_feed, &reading.control_feed);
+	reading.levels = *nt_level_table_stats(agent->levels);
 	reading.gpu_ends_over_cap = agent->gpu_ends.over_cap;
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
@@ -359,6 +362,7 @@ static void tick(struct nt_agent *agent)
 		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());
 		look_at_tenants(agent);
 		look_at_enrolment(agent);
+		nt_agent_turn_level(agent, real_ns);
 		write_metrics(agent);
 	}
 	nt_health_server_turned(agent->health_server, nt_clock_mono_ns());

@@ -29,6 +29,8 @@
 #include "agent/ras/ras.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
+#include "control/control_feed.h"
+#include "control/level_table.h"
 
 struct nt_agent {
 	const struct nt_agent_config *config;
@@ -77,6 +79,8 @@ struct nt_agent {
 	struct nt_ras_want ras_asked;
 	uint32_t ras_uses; /* so far */
 	struct nt_gpu_ends gpu_ends; /* processes that ended, until their GPUs are read again */
+	struct nt_control_feed *control_feed; /* NULL: requests are not read */
+	struct nt_level_table *levels;
 	struct nt_limits limits; /* as often */
 	uint32_t recalls; /* still allowed in this second */
 	int epoll, timer, signals;
@@ -151,6 +155,11 @@ void nt_agent_open_heap(struct nt_agent *agent);
 /* agent/agent_ras.c: requests to NCCL's RAS; the turn comes once a second. */
 NT_MUST_CHECK int nt_agent_open_ras(struct nt_agent *agent);
 void nt_agent_turn_ras(struct nt_agent *agent);
+
+/* agent/agent_level.c: requests for more detail; the turn comes once a second. */
+NT_MUST_CHECK int nt_agent_open_level(struct nt_agent *agent);
+void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns);
+void nt_agent_close_level(struct nt_agent *agent);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

@@ -313,6 +313,10 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 		*ret_exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_KERNEL;
 		return r;
 	}
+	*ret_exit = NT_EXIT_SYSTEM;
+	r = nt_agent_open_level(agent);
+	if (r < 0)
+		return nt_err(r, "start");
 	*ret_exit = NT_EXIT_NETWORK;
 	r = open_health_server(agent);
 	if (r < 0)
@@ -342,6 +346,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_governor_free(agent->governor);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
+	nt_agent_close_level(agent);
 	nt_process_reader_free(agent->process_reader);
 	nt_gpu_health_free(agent->gpu_health);
 	nt_ras_free(agent->ras);

@@ -208,6 +208,11 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(nccl_ras),
 	 .help = "request the communicators of a job from NCCL's RAS subsystem if the job ran before "
 		 "the agent and NCCL's release is not known"},
+	{.name = "levels",
+	 .kind = NT_OPT_BOOL,
+	 .offset = OPT(levels),
+	 .def = "true",
+	 .help = "read requests for more detail from the bus; the budgets hold in any case"},
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

@@ -10,6 +10,7 @@
 #include "common/http/httpd.h"
 #include "common/options/defaults.h"
 #include "common/system/clock.h"
+#include "control/level_target.h"
 #include "detect/model/frame.h"
 
 #define OPT(field) offsetof(struct nt_aggregator_config, field)
@@ -187,6 +188,19 @@ static const struct nt_opt options[] = {
 	 .def = "0.0333",
 	 .max = 1000,
 	 .help = "accepted number of false alarms per job and day"},
+	{.name = "auto-level",
+	 .kind = NT_OPT_U32,
+	 .offset = OPT(auto_level),
+	 .def = "1",
+	 .max = NT_LEVEL_MAX,
+	 .help = "level of detail for the ranks of a new incident and one peer; 0 for none"},
+	{.name = "auto-level-time",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(auto_level_ns),
+	 .def = "1m",
+	 .min = NT_SECOND,
+	 .max = NT_HOUR,
+	 .help = "how long that level lasts"},
 	{.name = "gpu-hour-price",
 	 .kind = NT_OPT_DOUBLE,
 	 .offset = OPT(gpu_hour_price),

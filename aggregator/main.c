@@ -319,6 +319,8 @@ static enum nt_exit open_service(struct running *running)
 		.rewind_ns = config->rewind_ns,
 		.save_every_ns = config->save_every_ns,
 		.signatures = &running->signatures,
+		.auto_level = config->auto_level,
+		.auto_level_ns = config->auto_level_ns,
 	};
 	int r;
 
@@ -362,6 +364,7 @@ static enum nt_exit open_api(struct running *running)
 		.store = running->store,
 		.notify = running->notify,
 		.enrol = running->enrol,
+		.level_desk = nt_service_level_desk(running->service),
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),

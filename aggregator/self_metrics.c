@@ -72,6 +72,11 @@ enum metric {
 	SUMMARIES_TAKEN,
 	REPLICA_REFUSED,
 	REPLICA_OVER_CAP,
+	REQUESTS_PUBLISHED,
+	REQUESTS_EXPIRED,
+	REQUESTS_MALFORMED,
+	REQUESTS_OVER_CAP,
+	REQUESTS_IN_FORCE,
 	BUS_WELL,
 	LAG_RECORDS,
 	LAG_NS,
@@ -237,6 +242,16 @@ static const struct nt_metric table[METRICS] = {
 			     "Malformed incidents and job summaries of other aggregators.", NULL},
 	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
 			      "Job summaries of other aggregators over the limit.", NULL},
+	[REQUESTS_PUBLISHED] = {NAME "requests_published_total", NT_METRIC_COUNTER,
+				"Requests for levels and stacks written to the bus.", NULL},
+	[REQUESTS_EXPIRED] = {NAME "requests_expired_total", NT_METRIC_COUNTER,
+			      "Such requests that expired before the bus accepted them.", NULL},
+	[REQUESTS_MALFORMED] = {NAME "requests_malformed_total", NT_METRIC_COUNTER,
+				"Malformed requests read from the control topic.", NULL},
+	[REQUESTS_OVER_CAP] = {NAME "requests_over_limit_total", NT_METRIC_COUNTER,
+			       "Requests over the limit.", NULL},
+	[REQUESTS_IN_FORCE] = {NAME "requests_in_force", NT_METRIC_GAUGE,
+			       "Requests in force now, of all aggregators.", NULL},
 	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE, "1 if the bus is reachable, 0 otherwise.",
 		      NULL},
 	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
@@ -303,6 +318,7 @@ static void read_bus_producer(const struct nt_bus_producer_counters *out, uint64
 {
 	value[BUS_ERRORS] = out->errors;
 	value[INCIDENTS_PUBLISHED] = out->incidents;
+	value[REQUESTS_PUBLISHED] = out->controls;
 	value[DLQ] = out->refused;
 	value[DLQ_DROPPED] = out->refused_dropped;
 	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)
@@ -392,6 +408,10 @@ static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 	value[SHARDS_LOST] = own->lost;
 	value[INCIDENTS_TAKEN] = own->foreign_incidents;
 	value[REPLICA_REFUSED] = own->foreign_refused;
+	value[REQUESTS_EXPIRED] = own->level_desk.expired;
+	value[REQUESTS_MALFORMED] = own->level_desk.table.malformed + own->level_desk.feed.bad;
+	value[REQUESTS_OVER_CAP] = own->level_desk.over_cap + own->level_desk.table.over_cap;
+	value[REQUESTS_IN_FORCE] = own->level_desk.in_force_now;
 	value[BUS_WELL] = own->bus_well;
 	value[LAG_RECORDS] = own->lag_records;
 	value[LAG_NS] = own->lag_ns;

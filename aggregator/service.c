@@ -135,12 +135,13 @@ static int open_bus(struct nt_service *service)
 		(void)nt_warn(r, "write to bus '%s': incidents are not published on it",
 			      options->bus_url);
 	service->bus_error = (struct nt_bus_error){0};
-	if (options->shared) {
+	r = nt_level_desk_open(&(struct nt_level_desk_options){options->bus_url, &service->bus,
+							       options->auto_level,
+							       options->auto_level_ns},
+			       &service->level_desk);
+	if (r == 0 && options->shared)
 		r = open_news(service);
-		if (r < 0)
-			return r;
-	}
-	return join(service);
+	return r < 0 ? r : join(service);
 }
 
 int nt_service_new(const struct nt_service_options *options, struct nt_board *board,
@@ -204,6 +205,7 @@ void nt_service_free(struct nt_service *service)
 	}
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
+	nt_level_desk_close(service->level_desk);
 	nt_node_feed_close(service->nodes);
 	nt_job_summaries_free(service->summaries);
 	nt_bus_producer_close(service->bus_producer);
@@ -276,6 +278,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 		.lag_ns = service->lag.ns,
 		.bus_well = health.cause == NT_BUS_WELL,
 	};
+	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,
@@ -301,6 +304,7 @@ static int update_snapshot(struct nt_service *service)
 		nt_snapshot_release(snapshot);
 		return r;
 	}
+	nt_level_desk_look(service->level_desk, snapshot);
 	nt_board_post(service->board, snapshot);
 	return 0;
 }
@@ -421,6 +425,7 @@ static int do_due(struct nt_service *service)
 	if (r < 0)
 		return r;
 	nt_service_publish(service);
+	nt_level_desk_turn(service->level_desk, service->bus_producer);
 	/* Publishing blocks on the brokers: after a failure it is not retried in every turn. */
 	if (service->bus_producer && now_ns >= service->publish_after_ns &&
 	    nt_bus_producer_flush(service->bus_producer) < 0)

@@ -34,6 +34,8 @@ struct nt_service_options {
 	uint64_t retry_after_ns; /* delay before bus or store is retried; 0: 5 s */
 	const struct nt_signing_policy *signatures; /* borrowed; NULL: off */
 	bool shared; /* the bus is shared among several aggregators */
+	uint32_t auto_level; /* of the ranks of new incidents; 0: none */
+	uint64_t auto_level_ns; /* how long it lasts */
 };
 
 struct nt_service;
@@ -65,6 +67,11 @@ void nt_service_stop(struct nt_service *service);
  * snapshot has no such job. -EBUSY: too many requests are pending.
  */
 NT_MUST_CHECK int nt_service_rebaseline(struct nt_service *service, const char *job_id);
+
+struct nt_level_desk;
+
+/* From any thread: the requests to agents; borrowed. */
+struct nt_level_desk *nt_service_level_desk(const struct nt_service *service);
 
 /* From any thread: time of the last turn, nt_clock_mono_ns(). */
 uint64_t nt_service_turned_ns(const struct nt_service *service);

@@ -52,6 +52,11 @@ int nt_service_rebaseline(struct nt_service *service, const char *job_id)
 	return r;
 }
 
+struct nt_level_desk *nt_service_level_desk(const struct nt_service *service)
+{
+	return service->level_desk;
+}
+
 static void rebaseline(struct nt_service *service, uint64_t job_id)
 {
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {

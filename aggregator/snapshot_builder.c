@@ -57,6 +57,7 @@ static int copy_work(struct nt_snapshot_job *out, const struct nt_job *job,
 	rank->own_source = session->own_source;
 	rank->sampled = session->sampled_permille / 1000.0;
 	rank->shed = session->shed;
+	rank->level = session->level;
 	rank->steps = session->frame_steps;
 	rank->own_ns = (double)session->own_ns / steps;
 	rank->host_ns = (double)session->host_ns / steps;

@@ -344,6 +344,7 @@ static void see_sampling(struct nt_rank_session *session, size_t windows,
 		length_ns += ns;
 		unobserved_ns += window->unobserved_ns < ns ? window->unobserved_ns : ns;
 		session->shed |= window->shed;
+		session->level = window->level;
 		session->lost_sight = window->whereabouts_unknown;
 		rank->lost_sight = window->whereabouts_unknown;
 		rank->no_host |= (window->shed & NT_WIRE_SHED_COMMUNICATION) != 0;

@@ -102,6 +102,7 @@ struct nt_rank_session {
 	/* share of the time of its last windows with observed calls */
 	uint32_t sampled_permille;
 	uint32_t shed; /* NT_WIRE_SHED_*, of its last window */
+	uint32_t level; /* in force in its last window */
 	bool lost_sight; /* its agent did not observe it at the end of its last window */
 
 	/* State at the last closed frame. */

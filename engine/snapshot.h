@@ -127,6 +127,7 @@ struct nt_snapshot_rank {
 	bool own_observable;
 	double sampled; /* share of its time with observed calls; 1: all */
 	uint32_t shed; /* NT_WIRE_SHED_* */
+	uint32_t level; /* of detail in force: 0 to 3 */
 	double peer_deviation, width, cusum, threshold;
 	const uint32_t *peers;
 	size_t peer_count;

@@ -276,6 +276,7 @@ struct nt_window {
 	size_t step_samples;
 	struct nt_heap_window heap;
 	struct nt_gemms gemms;
+	uint32_t level; /* in force, 0 to 3 */
 };
 
 struct nt_metric_value {
@@ -377,10 +378,22 @@ struct nt_state {
 	size_t positions;
 };
 
+enum nt_request {
+	NT_REQUEST_UNKNOWN,
+	NT_REQUEST_LEVEL,
+	NT_REQUEST_AUTO_LEVEL,
+	NT_REQUEST_STACK,
+	NT_REQUEST_PROFILE,
+	NT_REQUEST_END,
+};
+
 struct nt_control {
 	const char *target;
 	uint32_t level;
-	uint64_t expires_real_ns;
+	uint64_t expires_real_ns, set_real_ns;
+	enum nt_request request;
+	uint64_t id;
+	const char *reason;
 };
 
 enum nt_body {

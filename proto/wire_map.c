@@ -325,6 +325,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, ended_early_ns),
 	ONE(Window, nt_window, heap, GpuHeap, nt_heap_window),
 	ONE(Window, nt_window, gemms, Gemms, nt_gemms),
+	U32(Window, nt_window, level),
 };
 SHAPE(nt_window, window, NULL);
 
@@ -491,6 +492,10 @@ static const struct nt_wire_field fields_nt_control[] = {
 	TEXT(Control, nt_control, target),
 	U32(Control, nt_control, level),
 	U64(Control, nt_control, expires_real_ns),
+	U64(Control, nt_control, set_real_ns),
+	ENUM(Control, nt_control, request, Request, nt_request, NT_REQUEST_END),
+	U64(Control, nt_control, id),
+	TEXT(Control, nt_control, reason),
 };
 SHAPE(nt_control, control, NULL);
 

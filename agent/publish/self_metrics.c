@@ -91,6 +91,7 @@ struct metric_row {
 #define DROPPED       "Events lost because the ring buffer was full."
 #define OVER_CAP      "Items omitted because a table was full."
 #define ENROLMENT     "Requests for the key of this node, by result."
+#define REQUESTS      "Requests for more detail from the control topic, by result."
 #define QUERIES                                                                                    \
 	"Queries of CUDA events, by where they prove the GPU to be: inside or outside of communication."
 #define BATCHES "Batches of steps of which queries of events give the own work, by result."
@@ -243,6 +244,13 @@ static const struct metric_row rows[] = {
 	      "Bytes of messages held now until the key of this node is available."),
 	COUNTER("enrolment_requests", "result=\"granted\"", enrolment.granted, ENROLMENT),
 	COUNTER("enrolment_requests", "result=\"failed\"", enrolment.failed, ENROLMENT),
+	COUNTER("requests", "result=\"taken\"", levels.taken, REQUESTS),
+	COUNTER("requests", "result=\"outdated\"", levels.outdated, REQUESTS),
+	COUNTER("requests", "result=\"malformed\"", levels.malformed, REQUESTS),
+	COUNTER("requests", "result=\"undecodable\"", control_feed.bad, REQUESTS),
+	COUNTER("over_cap", "what=\"requests\"", levels.over_cap, OVER_CAP),
+	GAUGE("control_topic_open", control_feed.open_now,
+	      "Whether the control topic is being read: 1 or 0."),
 	COUNTER("messages_signed", NULL, publisher.signed_messages,
 		"Signed messages passed to the bus."),
 	COUNTER("tenants_late", NULL, tracker.tenants_late,

@@ -24,6 +24,8 @@
 #include "common/bus/bus_disk_queue.h"
 #include "common/http/httpd.h"
 #include "common/system/metrics.h"
+#include "control/control_feed.h"
+#include "control/level_table.h"
 
 /* All counters of the agent at one instant. */
 struct nt_self_metrics_reading {
@@ -43,6 +45,8 @@ struct nt_self_metrics_reading {
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;
 	struct nt_enrolment_stats enrolment; /* zeros without one */
+	struct nt_control_feed_stats control_feed; /* zeros if requests are not read */
+	struct nt_level_table_stats levels;
 	struct nt_bus_stats bus;
 	struct nt_disk_queue_stats disk_queue; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */

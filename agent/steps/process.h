@@ -152,6 +152,7 @@ struct nt_process {
 	uint64_t starts; /* calls so far that only begin communication */
 	uint64_t lost_counted; /* as last read from its counters in the kernel */
 	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
+	uint32_t level; /* in force, 0 to 3 */
 	bool paused;
 	uint64_t paused_ns; /* begin of the current or last pause */
 	uint64_t resumed_ns; /* completely observed since then; 0: from the start */

@@ -424,6 +424,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.taken = context->taken,
 		.unobserved_ns = context->unobserved_ns,
 		.shed = context->shed,
+		.level = rank->process->level,
 		.gemms = context->gemms ? *context->gemms : (struct nt_gemms){0},
 	};
 	if (rank->process->facts.env.restart_count > 0)

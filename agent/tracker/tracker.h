@@ -221,6 +221,19 @@ bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
 		       struct nt_tracker_traits *ret_traits);
 /* Sets what is not observed of the process at all: NT_WIRE_SHED_*. */
 void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
+struct nt_level_table;
+
+/* What the requests in force change. `changed`: the level of a process; `stack`: of a new request. */
+struct nt_tracker_requests {
+	void (*changed)(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level);
+	void (*stack)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id);
+	void *data;
+};
+
+/* Sets the level of each process with ranks: the highest of theirs. Reports each change once. */
+void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_table *table,
+			      uint64_t real_ns, const struct nt_tracker_requests *requests);
+
 /* Reports each thread inside a call at now_ns: nt_tracker_look(), then once per thread. */
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,

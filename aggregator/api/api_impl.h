@@ -56,6 +56,11 @@ NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items,
 /* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
 
+/* ---- api_job.c ------------------------------------------------------------------------------- */
+
+/* The names of what an agent's governor has shed; the caller owns it. NULL: out of memory. */
+json_t *nt_api_shed(uint32_t shed);
+
 /* ---- api_gpu.c ------------------------------------------------------------------------------- */
 
 struct nt_gemm_rate;
@@ -80,7 +85,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
-nt_api_handler nt_api_node_keys;
+nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;
 
 #endif

@@ -67,7 +67,7 @@ static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapsh
 }
 
 /* The calls that an agent's governor has shed. */
-static json_t *shed_json(uint32_t shed)
+json_t *nt_api_shed(uint32_t shed)
 {
 	static const char *const names[] = {"launches", "copies",    "allocations",   "syncs",
 					    "order",    "functions", "communication", "gemms"};
@@ -100,7 +100,7 @@ static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *
 	failed |= set(object, "completeness", nt_json_number(job->completeness));
 	failed |= set(object, "sampled",
 		      job->is_summary ? json_null() : nt_json_number(job->sampled));
-	failed |= set(object, "shed", shed_json(job->shed));
+	failed |= set(object, "shed", nt_api_shed(job->shed));
 	failed |= set(object, "since", nt_json_time(job->since_ns));
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
@@ -346,7 +346,8 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 	failed |= set(object, "allocation_bytes", json_integer((json_int_t)rank->alloc_bytes));
 	failed |= set(object, "lost_events", json_integer((json_int_t)rank->lost));
 	failed |= set(object, "sampled", nt_json_number(rank->sampled));
-	failed |= set(object, "shed", shed_json(rank->shed));
+	failed |= set(object, "shed", nt_api_shed(rank->shed));
+	failed |= set(object, "level", json_integer(rank->level));
 	failed |= set(object, "since", nt_json_time(rank->first_seen_ns));
 	failed |= set(object, "seen", nt_json_time(rank->last_seen_ns));
 	return failed;

@@ -2,6 +2,7 @@
 #include "aggregator/group/bus_producer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -156,11 +157,10 @@ static int publish_state(void *data, const struct nt_message *state)
 	return r;
 }
 
-static int remove_state(void *data, const char *key)
+static int delete (struct nt_bus_producer *bus_producer, enum nt_topic topic, const char *key)
 {
-	struct nt_bus_producer *bus_producer = data;
 	const struct nt_bus_record record = {
-		.topic = NT_TOPIC_STATE,
+		.topic = topic,
 		.key = key,
 		.key_len = strlen(key),
 		.real_ns = nt_clock_real_ns(),
@@ -171,6 +171,44 @@ static int remove_state(void *data, const char *key)
 		bus_producer->counters.errors++;
 	bus_producer->dirty = true;
 	return r;
+}
+
+static int remove_state(void *data, const char *key)
+{
+	return delete (data, NT_TOPIC_STATE, key);
+}
+
+static void control_key(enum nt_request request, const char *target, char key[NT_BUS_MAX_KEY])
+{
+	static const char *const kinds[NT_REQUEST_END] = {
+		[NT_REQUEST_UNKNOWN] = "",        [NT_REQUEST_LEVEL] = "level",
+		[NT_REQUEST_AUTO_LEVEL] = "auto", [NT_REQUEST_STACK] = "stack",
+		[NT_REQUEST_PROFILE] = "profile",
+	};
+
+	(void)snprintf(key, NT_BUS_MAX_KEY, "%s %s", kinds[request], target);
+}
+
+int nt_bus_producer_control(struct nt_bus_producer *bus_producer, const struct nt_control *control)
+{
+	char key[NT_BUS_MAX_KEY];
+	struct nt_message message = {.key = key, .body = NT_BODY_CONTROL, .control = *control};
+	int r;
+
+	control_key(control->request, control->target, key);
+	r = publish(bus_producer, NT_TOPIC_CONTROL, &message);
+	if (r == 0)
+		bus_producer->counters.controls++;
+	return r;
+}
+
+int nt_bus_producer_forget_control(struct nt_bus_producer *bus_producer, enum nt_request request,
+				   const char *target)
+{
+	char key[NT_BUS_MAX_KEY];
+
+	control_key(request, target, key);
+	return delete (bus_producer, NT_TOPIC_CONTROL, key);
 }
 
 static int flush_states(void *data)

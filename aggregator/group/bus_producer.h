@@ -20,7 +20,7 @@ enum {
 };
 
 struct nt_bus_producer_counters {
-	uint64_t incidents, states, refused, refused_dropped, errors;
+	uint64_t incidents, states, controls, refused, refused_dropped, errors;
 	uint64_t undelivered[NT_BUS_CAUSE_END]; /* accepted by the bus but not acknowledged: lost */
 };
 
@@ -38,6 +38,11 @@ NT_DEFINE_AUTO(nt_bus_producer, nt_bus_producer_close)
 /* Errors are counted, so the result may be ignored. */
 int nt_bus_producer_incident(struct nt_bus_producer *bus_producer,
 			     const struct nt_wire_incident *incident);
+/* A request to agents. Its key is "KIND TARGET", so that the newest of each is kept. */
+int nt_bus_producer_control(struct nt_bus_producer *bus_producer, const struct nt_control *control);
+/* Deletes such a record. */
+int nt_bus_producer_forget_control(struct nt_bus_producer *bus_producer, enum nt_request request,
+				   const char *target);
 void nt_bus_producer_refused(struct nt_bus_producer *bus_producer,
 			     const struct nt_bus_record *record, const char *reason,
 			     uint64_t real_ns);

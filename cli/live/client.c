@@ -99,7 +99,7 @@ int nt_client_open(const struct nt_client_options *options, struct nt_client **r
 	client->options = *options;
 	client->curl = curl_easy_init();
 	if (!client->curl || add_header(client, "Accept: application/json") < 0 ||
-	    add_token(client) < 0)
+	    add_header(client, "Content-Type: application/json") < 0 || add_token(client) < 0)
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	*ret_client = nt_take(client);
 	return 0;
@@ -121,8 +121,9 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 	return nt_buf_append(context, data, size * count) < 0 ? 0 : size * count;
 }
 
-static int perform(struct nt_client *client, const char *path, struct nt_buf *reply,
-		   long *ret_status, CURLcode *ret_result)
+/* body: NULL for a GET. */
+static int perform(struct nt_client *client, const char *path, const struct nt_buf *body,
+		   struct nt_buf *reply, long *ret_status, CURLcode *ret_result)
 {
 	nt_autobuf struct nt_buf url = {0};
 	CURL *curl = client->curl;
@@ -148,6 +149,10 @@ static int perform(struct nt_client *client, const char *path, struct nt_buf *re
 	failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->curl_error);
 	if (client->options.ca_file)
 		failed |= curl_easy_setopt(curl, CURLOPT_CAINFO, client->options.ca_file);
+	if (body) {
+		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
+		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->len);
+	}
 	if (failed)
 		return -ENOMEM;
 	*ret_result = curl_easy_perform(curl);
@@ -214,7 +219,12 @@ static int explain_status(const struct nt_client *client, long status, const str
 	nt_autojson json_t *problem = NULL;
 	char detail[256] = "";
 
-	if (status == 401 || status == 403 || status == 429)
+	if (status == 403)
+		return fail(error, NT_EXIT_NETWORK, -EACCES,
+			    "the token in '%s' may read, but not change anything\n"
+			    "Use a token of scope admin with --token-file FILE.",
+			    client->options.token_file);
+	if (status == 401 || status == 429)
 		return explain_denied(client, error);
 	if (reply->len && nt_json_load(reply->data, reply->len, &problem) == 0) {
 		(void)snprintf(detail, sizeof(detail), "%s",
@@ -230,20 +240,20 @@ static int explain_status(const struct nt_client *client, long status, const str
 		    *detail ? ": " : ", which an aggregator does not return", detail);
 }
 
-int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
-		  struct nt_client_error *ret_error)
+static int request(struct nt_client *client, const char *path, const struct nt_buf *body,
+		   json_t **ret_json, struct nt_client_error *ret_error)
 {
 	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
 	CURLcode result = CURLE_OK;
 	long status = 0;
 	int r;
 
-	r = perform(client, path, &reply, &status, &result);
+	r = perform(client, path, body, &reply, &status, &result);
 	if (r < 0)
 		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (result)
 		return explain_transport(client, result, ret_error);
-	if (status != 200)
+	if (status != 200 && status != 202)
 		return explain_status(client, status, &reply, ret_error);
 	r = nt_json_load(reply.data, reply.len, ret_json);
 	if (r == -ENOMEM)
@@ -253,6 +263,22 @@ int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
 			    "the response of %s is not that of an aggregator; check --server URL",
 			    client->options.server);
 	return 0;
+}
+
+int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
+		  struct nt_client_error *ret_error)
+{
+	return request(client, path, NULL, ret_json, ret_error);
+}
+
+int nt_client_post(struct nt_client *client, const char *path, const json_t *body,
+		   json_t **ret_json, struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf text = {0};
+
+	if (nt_json_dump(body, false, &text) < 0)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return request(client, path, &text, ret_json, ret_error);
 }
 
 int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment)

@@ -38,6 +38,10 @@ NT_DEFINE_AUTO(nt_client, nt_client_close)
 NT_MUST_CHECK int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
 				struct nt_client_error *ret_error);
 
+/* Posts the document, which must be an object. Otherwise as above; -EACCES also without scope admin. */
+NT_MUST_CHECK int nt_client_post(struct nt_client *client, const char *path, const json_t *body,
+				 json_t **ret_json, struct nt_client_error *ret_error);
+
 /*
  * Fetches all items of a list, page by page; the path may have parameters. The caller owns
  * *ret_items. max 0: NT_CLIENT_MAX_ITEMS.

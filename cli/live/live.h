@@ -17,6 +17,7 @@ struct nt_live_config {
 	bool json;
 	char *job, *class, *state, *severity, *since;
 	uint32_t limit;
+	uint64_t ttl_ns;
 	bool exit_code;
 	struct nt_opt_args args;
 };

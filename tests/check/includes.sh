@@ -19,6 +19,7 @@ common/http:
 common/kube:
 common:
 proto: common
+control: proto common
 detect/thresholds: common/base
 detect/math: common/base
 detect/model: common/base
@@ -36,17 +37,17 @@ agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
 agent/steps: common proto bpf/event.h plugin/gpu_record.h
-agent/tracker: common proto bpf/event.h plugin/gpu_record.h
-agent/publish: common proto bpf/event.h plugin/gpu_record.h
-agent: common proto bpf/event.h plugin/gpu_record.h
+agent/tracker: control common proto bpf/event.h plugin/gpu_record.h
+agent/publish: control common proto bpf/event.h plugin/gpu_record.h
+agent: control common proto bpf/event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
-aggregator/group: engine detect proto common
-aggregator/api: engine detect proto common
-aggregator: engine detect proto common
+aggregator/group: control engine detect proto common
+aggregator/api: control engine detect proto common
+aggregator: control engine detect proto common
 cli/readers: engine detect proto common
 cli/flight: engine detect proto common
 cli/kineto: engine detect proto common

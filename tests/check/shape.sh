@@ -12,8 +12,8 @@ report() {
 
 # ---- the tree ------------------------------------------------------------------------------------
 
-rooms='agent aggregator bench bpf cli common deploy detect docs engine plugin proto tests'
-for room in agent aggregator bench bpf cli common detect docs engine proto tests; do
+rooms='agent aggregator bench bpf cli common control deploy detect docs engine plugin proto tests'
+for room in agent aggregator bench bpf cli common control detect docs engine proto tests; do
   [ -d "$room" ] || report "$room/ is missing"
 done
 while IFS= read -r directory; do

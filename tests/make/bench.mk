@@ -15,7 +15,7 @@ $(BENCH)/empty.bpf.o: bench/empty.bpf.c bpf/vmlinux.h
 	$(Q)$(CLANG) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
 		-D__TARGET_ARCH_$(ARCH) -isystem bpf -I. -c $< -o $@
 
-$(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
+$(BENCH)/probes: bench/probes.c $(call archives,agent control proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
@@ -23,13 +23,13 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 
 $(BENCH)/gpu_mark: $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c))
 $(BENCH)/nccl_events: $(wildcard plugin/nccl/*.c)
-$(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.c bench/mark_probes.h plugin/batch.c $(call archives,agent proto common)
+$(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.c bench/mark_probes.h plugin/batch.c $(call archives,agent control proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
-$(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent proto common)
+$(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent control proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \

@@ -195,7 +195,7 @@ cluster_programs := $(B)/sim/cluster $(B)/sim/accuracy $(B)/sim/drawn
 $(B)/sim/cluster: $(B)/obj/tests/sim/cluster/main.o
 $(B)/sim/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o
 $(B)/sim/drawn: $(B)/obj/tests/sim/cluster/drawn.o
-$(cluster_programs): $(cluster_objects) $(foreach l,cli engine aggregator detect agent proto common,$(B)/lib/lib$(l).a)
+$(cluster_programs): $(cluster_objects) $(foreach l,cli engine aggregator detect agent control proto common,$(B)/lib/lib$(l).a)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)
@@ -227,7 +227,7 @@ ablation_objects := $(B)/obj/bench/ablation/record.o $(B)/obj/bench/ablation/fra
 $(B)/ablation/accuracy: $(B)/obj/tests/sim/cluster/accuracy.o $(cluster_objects)
 $(B)/ablation/drawn: $(B)/obj/tests/sim/cluster/drawn.o $(cluster_objects)
 $(B)/ablation/neutracer: $(B)/obj/cli/main.o
-$(ablation_programs): $(ablation_objects) $(foreach l,cli engine aggregator detect agent proto common,$(B)/lib/lib$(l).a)
+$(ablation_programs): $(ablation_objects) $(foreach l,cli engine aggregator detect agent control proto common,$(B)/lib/lib$(l).a)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=nt_detect_new,--wrap=nt_detect_step -o $@ $(filter %.o,$^) $(filter %.a,$^) $(link_neutracer)

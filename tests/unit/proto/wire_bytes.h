@@ -41,7 +41,8 @@ static const struct golden goldens[] = {
 	{"window_gemms", &golden_window_gemms, true},
 	{"window_columns-13", &golden_window_13, true},
 	{"window_columns-14", &golden_window_14, true},
-	{"window_columns-15", &golden_window_15},
+	{"window_columns-15", &golden_window_15, true},
+	{"window_columns-16", &golden_window_16},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2},
 	{"detail", &golden_detail, true},
@@ -53,7 +54,8 @@ static const struct golden goldens[] = {
 	{"incident-5", &golden_incident_5},
 	{"state", &golden_state, true},
 	{"state-2", &golden_state_2},
-	{"control", &golden_control},
+	{"control", &golden_control, true},
+	{"control-2", &golden_control_2},
 	{"heartbeat", &golden_heartbeat},
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The control message of the golden files, in C: every field is filled. */
+/* The control messages of the golden files, in C: of the newest, every field is filled. */
 #ifndef NT_TESTS_GOLDEN_WIRE_CONTROL_H
 #define NT_TESTS_GOLDEN_WIRE_CONTROL_H
 
@@ -19,6 +19,28 @@ static struct nt_message golden_control = {
 			.target = "node:gpu-07",
 			.level = 3,
 			.expires_real_ns = 1763700015000000001UL,
+		},
+};
+
+/* With the kind of the request. */
+static struct nt_message golden_control_2 = {
+	.agent = "node-07",
+	.boot = 0xb0070102030405ff,
+	.seq = 1001,
+	.boot_ns = 1002000000001,
+	.real_ns = 1763700012000000003UL,
+	.watermark_boot_ns = 1002000000004,
+	.key = "job-control",
+	.body = NT_BODY_CONTROL,
+	.control =
+		{
+			.target = "node:gpu-07",
+			.level = 3,
+			.expires_real_ns = 1763700015000000001UL,
+			.set_real_ns = 1763700012000000007UL,
+			.request = NT_REQUEST_STACK,
+			.id = 0x1122334455667788,
+			.reason = "3f0c2a",
 		},
 };
 

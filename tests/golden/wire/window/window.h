@@ -315,7 +315,7 @@ static struct nt_message golden_window = {
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
 	golden_window_11, golden_window_12, golden_window_13, golden_window_14, golden_window_15,
-	golden_window_heap, golden_window_gemms;
+	golden_window_16, golden_window_heap, golden_window_gemms;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -411,6 +411,9 @@ static inline void golden_fill_window_later(void)
 
 	golden_window_15 = golden_window_14;
 	golden_window_15.window.gemms.graph_launches_read = 2223;
+
+	golden_window_16 = golden_window_15;
+	golden_window_16.window.level = 3;
 }
 
 static inline void golden_fill_window(void)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests of operators and aggregators for the ranks of this node. */
+#include "agent/tracker/tracker_impl.h"
+
+#include "control/level_table.h"
+
+/* A rank without a key has sent no window yet: it can only be reached by its node. */
+static uint32_t level_wanted(const struct nt_tracker *tracker, const struct nt_process *process,
+			     const struct nt_level_table *table, uint64_t real_ns)
+{
+	uint32_t highest = 0;
+
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		const struct nt_rank *rank = process->rank[i];
+		const uint32_t level = nt_level_table_of(table, tracker->options.node, rank->key,
+							 rank->rank, rank->known, real_ns);
+
+		if (level > highest)
+			highest = level;
+	}
+	return highest;
+}
+
+static void take_stacks(struct nt_process *process, const struct nt_level_table *table,
+			uint64_t real_ns, const struct nt_tracker_requests *requests)
+{
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		struct nt_rank *rank = process->rank[i];
+		const uint64_t id =
+			rank->known ? nt_level_table_stack(table, rank->key, rank->rank, real_ns)
+				    : 0;
+
+		if (!id || id == rank->stack_id)
+			continue;
+		rank->stack_id = id;
+		requests->stack(requests->data, process->pid, process->start_ns, id);
+	}
+}
+
+void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_table *table,
+			      uint64_t real_ns, const struct nt_tracker_requests *requests)
+{
+	struct nt_process *process, *next;
+
+	HASH_ITER(hh, tracker->processes, process, next)
+	{
+		const uint32_t level = level_wanted(tracker, process, table, real_ns);
+
+		if (level != process->level) {
+			process->level = level;
+			requests->changed(requests->data, process->pid, process->start_ns, level);
+		}
+		if (requests->stack)
+			take_stacks(process, table, real_ns, requests);
+	}
+}

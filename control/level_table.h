@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The levels and other requests in force, from the records of the control topic in any order. The
+ * record that was set last replaces earlier ones of the same target and kind, even once it has
+ * expired: the table keeps it until no earlier one can be in force. It has no clock.
+ */
+#ifndef NT_CONTROL_LEVEL_TABLE_H
+#define NT_CONTROL_LEVEL_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/cleanup.h"
+#include "common/system/clock.h"
+#include "control/level_target.h"
+#include "proto/wire.h"
+
+enum {
+	NT_LEVEL_TABLE_ENTRIES = 2048, /* further ones are refused, and counted */
+	NT_LEVEL_REASON = 64, /* size of the text; longer ones are cut */
+};
+
+#define NT_LEVEL_MAX_TTL   (24 * NT_HOUR)
+#define NT_LEVEL_MAX_AHEAD (5 * NT_MINUTE) /* of the clocks of those who set it */
+
+struct nt_level_entry {
+	struct nt_level_target target;
+	enum nt_request request;
+	uint32_t level;
+	uint64_t set_real_ns, expires_real_ns;
+	uint64_t id; /* of a request for stacks */
+	char reason[NT_LEVEL_REASON];
+};
+
+struct nt_level_table_stats {
+	uint64_t taken, outdated; /* outdated: a later one is known */
+	uint64_t malformed; /* no valid target, level, time or request */
+	uint64_t over_cap;
+};
+
+struct nt_level_table;
+
+NT_MUST_CHECK int nt_level_table_new(struct nt_level_table **ret_table);
+void nt_level_table_free(struct nt_level_table *table);
+NT_DEFINE_AUTO(nt_level_table, nt_level_table_free)
+
+/*
+ * 1: taken. 0: outdated, or of a kind that this version does not have. -EBADMSG: malformed.
+ * -ENOSPC: over the cap. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_level_table_take(struct nt_level_table *table,
+				      const struct nt_control *control, uint64_t now_real_ns);
+
+/*
+ * Removes what can no longer matter. `removed` is called for each; NULL: for none. It must not change
+ * the table.
+ */
+void nt_level_table_sweep(struct nt_level_table *table, uint64_t now_real_ns,
+			  void (*removed)(void *data, const struct nt_level_entry *entry),
+			  void *data);
+
+/* The highest level in force for a rank: its own, its job's and its node's. has_rank: the rank is known. */
+uint32_t nt_level_table_of(const struct nt_level_table *table, const char *node, const char *key,
+			   uint32_t rank, bool has_rank, uint64_t now_real_ns);
+
+/* The request for stacks of the rank that is in force; 0: none. */
+uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *key, uint32_t rank,
+			      uint64_t now_real_ns);
+
+/* The record of that kind for the target, in force or not; borrowed as below. NULL: none. */
+const struct nt_level_entry *nt_level_table_find(const struct nt_level_table *table,
+						 const struct nt_level_target *target,
+						 enum nt_request request);
+
+/*
+ * Those in force, the first `max` of them, borrowed until the next change, in the order in which they
+ * came. Returns the number of all.
+ */
+size_t nt_level_table_list(const struct nt_level_table *table, uint64_t now_real_ns,
+			   const struct nt_level_entry **ret_entry, size_t max);
+
+const struct nt_level_table_stats *nt_level_table_stats(const struct nt_level_table *table);
+
+#endif
