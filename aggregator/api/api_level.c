@@ -13,6 +13,7 @@
 enum {
 	DEFAULT_TTL_S = 600,
 	MAX_TTL_S = NT_LEVEL_MAX_TTL / NT_SECOND,
+	MAX_NAME = 4 * NT_API_MAX_FILTER, /* bytes of as many characters */
 };
 
 static int set_member(json_t *object, const char *name, json_t *value)
@@ -198,14 +199,15 @@ static bool read_number(const json_t *body, const char *name, uint64_t most, uin
 			bool *ret_has)
 {
 	const json_t *value = json_object_get(body, name);
+	double number;
 
 	*ret_has = value && !json_is_null(value);
 	if (!*ret_has)
 		return true;
-	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    (uint64_t)json_integer_value(value) > most)
+	number = json_is_number(value) ? json_number_value(value) : -1;
+	if (number < 0 || number > (double)most || number != (double)(uint64_t)number)
 		return false;
-	*ret_value = (uint64_t)json_integer_value(value);
+	*ret_value = (uint64_t)number;
 	return true;
 }
 
@@ -216,7 +218,17 @@ static bool read_name(const json_t *body, const char *name, const char **ret_tex
 	*ret_text = json_string_value(value);
 	if (!value || json_is_null(value))
 		return true;
-	return *ret_text && **ret_text && strlen(*ret_text) <= NT_API_MAX_FILTER;
+	return *ret_text && **ret_text && strlen(*ret_text) <= MAX_NAME;
+}
+
+static bool has_others(const json_t *body)
+{
+	static const char *const names[] = {"node", "job", "rank", "level", "ttl_s"};
+	size_t known = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		known += json_object_get(body, names[i]) != NULL;
+	return json_object_size(body) > known;
 }
 
 /* The text of the first fault, or NULL. */
@@ -228,10 +240,12 @@ static const char *read_body(const json_t *body, struct level_body *out)
 	if (!json_is_object(body))
 		return "the body must be a JSON object such as {\"job\": \"train\", \"rank\": 3, "
 		       "\"level\": 1, \"ttl_s\": 600}";
+	if (has_others(body))
+		return "the members are 'node', 'job', 'rank', 'level' and 'ttl_s'";
 	if (!read_name(body, "node", &out->node))
-		return "'node' is a text of 1 to 255 bytes";
+		return "'node' is a text of 1 to 255 characters";
 	if (!read_name(body, "job", &out->job))
-		return "'job' is a text of 1 to 255 bytes";
+		return "'job' is a text of 1 to 255 characters";
 	if (!out->node == !out->job)
 		return "either 'node' or 'job' must be given";
 	if (!read_number(body, "rank", UINT32_MAX, &rank, &out->has_rank))

@@ -80,6 +80,7 @@ static void a_fault_is_named(void **state)
 	} faults[] = {
 		{"", "the body must be a JSON object"},
 		{"[1]", "the body must be a JSON object"},
+		{"{\"level\":1,\"node\":\"a\",\"ttl\":5}", "the members are"},
 		{"{\"level\":1}", "either 'node' or 'job'"},
 		{"{\"level\":1,\"node\":\"a\",\"job\":\"b\"}", "either 'node' or 'job'"},
 		{"{\"level\":1,\"node\":\"\"}", "'node' is a text"},
