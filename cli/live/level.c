@@ -77,11 +77,11 @@ static void print_rest(const char *time, char text[NT_LIVE_TEXT])
 	(void)snprintf(text, NT_LIVE_TEXT, "-");
 	if (nt_clock_parse(time, strlen(time), &then_ns) < 0)
 		return;
-	seconds = then_ns > now_ns ? (then_ns - now_ns) / NT_SECOND : 0;
+	seconds = then_ns > now_ns ? (then_ns - now_ns + NT_SECOND / 2) / NT_SECOND : 0;
 	if (seconds < 120)
 		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "s", seconds);
 	else
-		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "m", seconds / 60);
+		(void)snprintf(text, NT_LIVE_TEXT, "%" PRIu64 "m", (seconds + 30) / 60);
 }
 
 static void print_shed(const json_t *item, char text[NT_LIVE_TEXT])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A job on a real Kafka, whose only broker is killed and comes back after 20 s; in the middle of it
 # the agent is killed too. Nobody is accused for that, and an independent count finds every sequence
-# number, but for the last of what was killed.
+# number, but for the last of what was killed. A level set before is in force after it.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -60,6 +60,9 @@ watch() { start_agent node-a --bus "$bus" --shelter "$work/shelter"; }
 watch
 start_job train 4
 seen 4
+are_levels() { [ "$(ranks | jq -c '[.[] | .level]')" = "$1" ]; }
+"$bin/neutracer" level --server "http://127.0.0.1:$port" --token-file "$work/token" "$job_name/2" 1 --ttl 1h
+wait_until 30 "the level of rank 2" are_levels '[0,0,1,0]' || fail "levels $(ranks | jq -c '[.[] | .level]')"
 quiet 6
 
 begin=$(now_ms)
@@ -80,6 +83,7 @@ echo "drained after $(($(now_ms) - begin)) ms"
 quiet 5
 wait_until 20 "gaps to be filled" gaps_are_filled || fail "gaps remain: $(api /metrics | grep gaps)"
 no_incident
+wait_until 30 "the level after the outage" are_levels '[0,0,1,0]' || fail "levels $(ranks | jq -c '[.[] | .level]')"
 [ "$(api "/api/v1/jobs/$job_id" | jq .live)" = 4 ] || fail "the job is not whole: $(api "/api/v1/jobs/$job_id")"
 end_job || fail "the job failed"
 stop_agent node-a
