@@ -158,6 +158,11 @@ struct nt_process {
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	uint64_t ended_ns; /* boot time of its end; 0: it runs */
 	struct nt_unprobed_time unprobed;
+	/* Single calls, at level L1 or above (agent/tracker/tracker_detail.c). */
+	uint32_t level;
+	uint32_t detail_rate; /* records a second, of one rank */
+	double detail_granted; /* part of the kernel side's that its budget leaves */
+	struct nt_detail_rates detail_rates; /* as last read */
 	UT_hash_handle hh;
 };
 
