@@ -10,6 +10,7 @@
  * Per period `most` samples are aimed at. A period begins with the probability that would have met
  * the aim in the one before. If the calls grow, the probability is halved at `most` samples and with
  * each further quarter. From twice `most` on, calls are lost and counted: no period has more samples.
+ * If the aim changes within a period, the probability is scaled and the period begins anew.
  */
 #ifndef NT_BPF_DETAIL_RATE_H
 #define NT_BPF_DETAIL_RATE_H
@@ -21,7 +22,7 @@ struct nt_detail_rate {
 	__u64 period; /* number of the current one */
 	__u32 calls, sent; /* in it */
 	__u32 threshold; /* of the next draw: the probability is (threshold + 1) / 2^32 */
-	__u32 is_begun;
+	__u32 most; /* aimed at in the current period; 0: no call yet */
 	__u64 seen, lost; /* calls so far; of them, those over the limit or without room */
 };
 
@@ -34,12 +35,17 @@ enum nt_detail_draw {
 static inline __attribute__((always_inline)) void nt_detail_begin(struct nt_detail_rate *rate,
 								  __u64 period, __u32 most)
 {
-	const __u32 calls = rate->calls;
+	const __u32 calls = rate->calls, before = rate->most;
+	__u64 chances = (__u64)NT_DETAIL_EACH + 1;
 
-	rate->threshold = NT_DETAIL_EACH;
-	if (rate->is_begun && period == rate->period + 1 && calls > most)
-		rate->threshold = (__u32)(((__u64)most << 32) / calls - 1);
-	rate->is_begun = 1;
+	if (before && period == rate->period) /* the aim has changed */
+		chances = ((__u64)rate->threshold + 1) * most / before;
+	else if (before && period == rate->period + 1 && calls > most)
+		chances = ((__u64)most << 32) / calls;
+	if (!chances)
+		chances = 1;
+	rate->threshold = chances > NT_DETAIL_EACH ? NT_DETAIL_EACH : (__u32)(chances - 1);
+	rate->most = most;
 	rate->period = period;
 	rate->calls = 0;
 	rate->sent = 0;
@@ -57,7 +63,7 @@ nt_detail_draw(struct nt_detail_rate *rate, __u64 period, __u32 most, __u32 rand
 		__sync_fetch_and_add(&rate->lost, 1);
 		return NT_DETAIL_LOSE;
 	}
-	if (!rate->is_begun || period != rate->period)
+	if (most != rate->most || period != rate->period)
 		nt_detail_begin(rate, period, most);
 	rate->calls++;
 	sent = rate->sent;
