@@ -197,6 +197,7 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	/* The last calls must precede the end; calls that are not read by then are lost. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
+	nt_agent_count_details(agent, pid);
 	ended_ns = nt_attach_ended_ns(agent->attach, pid);
 	if (ended_ns > start_boot_ns && ended_ns < boot_ns)
 		boot_ns = ended_ns;

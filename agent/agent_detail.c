@@ -42,18 +42,25 @@ static void limit(struct nt_agent *agent, struct nt_detailed *process)
 	process->is_limited = r == 0 && is_wanted;
 }
 
+void nt_agent_count_details(struct nt_agent *agent, uint32_t pid)
+{
+	struct nt_detail_rates rates;
+
+	if (nt_detail_set_find(agent->detail_set, pid) &&
+	    nt_attach_detail_rates(agent->attach, pid, &rates))
+		nt_tracker_detail_rates(agent->tracker, pid, &rates);
+}
+
 static void turn_process(struct nt_agent *agent, struct nt_detailed *process)
 {
 	struct nt_bpf_loader_costs costs;
-	struct nt_detail_rates rates;
 
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	process->granted = nt_governor_detail_share(agent->governor, process->pid,
 						    sampled_of(process->rate), costs.detail_look_ns,
 						    costs.detail_ns);
 	nt_tracker_set_detail_rate(agent->tracker, process->pid, process->rate, process->granted);
-	if (nt_attach_detail_rates(agent->attach, process->pid, &rates))
-		nt_tracker_detail_rates(agent->tracker, process->pid, &rates);
+	nt_agent_count_details(agent, process->pid);
 	limit(agent, process);
 }
 
@@ -88,6 +95,7 @@ int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot
 
 	/* What was sampled at the former level is still its. */
 	nt_agent_read_details(agent);
+	nt_agent_count_details(agent, pid);
 	r = nt_tracker_set_level(agent->tracker, pid, start_boot_ns, level);
 	if (r < 0)
 		return r;

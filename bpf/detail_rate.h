@@ -9,7 +9,8 @@
  *
  * Per period `most` samples are aimed at. A period begins with the probability that would have met
  * the aim in the one before. If the calls grow, the probability is halved at `most` samples and with
- * each further quarter. From twice `most` on, calls are lost and counted: no period has more samples.
+ * each further sixteenth, which lasts for thousands of times the aim. From twice `most` on, calls are
+ * lost and counted: no period has more samples.
  * If the aim changes within a period, the probability is scaled and the period begins anew.
  */
 #ifndef NT_BPF_DETAIL_RATE_H
@@ -75,7 +76,7 @@ nt_detail_draw(struct nt_detail_rate *rate, __u64 period, __u32 most, __u32 rand
 	if (random > threshold)
 		return NT_DETAIL_PASS;
 	rate->sent = ++sent;
-	if (sent >= most && (sent - most) % (most / 4 + 1) == 0)
+	if (sent >= most && (sent - most) % (most / 16 + 1) == 0)
 		rate->threshold = threshold >> 1;
 	*ret_threshold = threshold;
 	return NT_DETAIL_TAKE;
