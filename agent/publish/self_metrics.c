@@ -336,7 +336,7 @@ static const struct metric_row rows[] = {
 	COUNTER("detail_events_dropped", NULL, attach.dropped[NT_EVENT_DETAIL],
 		"Sampled calls dropped in the kernel: their ring was full, or it had no memory."),
 	COUNTER("detail_unowned", NULL, tracker.detail.unowned,
-		"Records of single calls of no known rank, discarded."),
+		"Calls at level L1 of no known rank, or of one whose job is not known yet."),
 	COUNTER("detail_failures", NULL, detail_failures,
 		"Levels or limits of processes that could not be set."),
 	COUNTER("over_cap", "what=\"details\"", tracker.detail.over_cap, OVER_CAP),

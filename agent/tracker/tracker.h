@@ -103,7 +103,7 @@ struct nt_tracker_options {
 struct nt_tracker_detail_stats {
 	uint64_t messages, records;
 	uint64_t lost; /* calls over their rate or budget, or without room */
-	uint64_t unowned; /* records of no rank, or of one that never got a key */
+	uint64_t unowned; /* calls of no rank, or of one that has no key yet */
 	uint64_t over_cap; /* calls without a log: NT_TRACKER_DETAIL_BYTES are in use */
 };
 

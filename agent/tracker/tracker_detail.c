@@ -37,7 +37,7 @@ static void send_log(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	nt_detail_log_clear(rank->detail, now_ns);
 }
 
-/* The last records of the rank. Without a key, nobody would know whose they are. */
+/* The last records of the rank. It has a key, unless it changes jobs. */
 static void end_log(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t now_ns)
 {
 	struct nt_detail rest = {0};
@@ -104,13 +104,14 @@ static struct nt_detail_log *log_of(struct nt_tracker *tracker, struct nt_rank *
 	return rank->detail;
 }
 
-/* Only if it can be sent: before the rank has a key, a full log stays full. */
+/* Before its first window a rank has no key: it is not known whose records these are. */
 static struct nt_detail_log *room_of(struct nt_tracker *tracker, struct nt_rank *rank,
 				     uint64_t now_ns)
 {
-	struct nt_detail_log *log = log_of(tracker, rank, now_ns);
+	struct nt_detail_log *log = rank->key[0] ? log_of(tracker, rank, now_ns) : NULL;
 
-	if (log && nt_detail_log_is_full(log) && rank->key[0])
+	tracker->stats.detail.unowned += !rank->key[0];
+	if (log && nt_detail_log_is_full(log))
 		send_log(tracker, rank, now_ns);
 	return log;
 }
@@ -315,7 +316,7 @@ void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
 	/* Of the process: its first rank reports them. */
 	if (!process || !process->level || !process->ranks)
 		return;
-	log = log_of(tracker, process->rank[0], tracker->now_ns);
+	log = process->rank[0]->key[0] ? log_of(tracker, process->rank[0], tracker->now_ns) : NULL;
 	before = &process->detail_rates;
 	for (int class = 0; log && class < NT_DETAIL_CLASSES; class++) {
 		const struct nt_detail_rate *now = &rates->of[class], *was = &before->of[class];

@@ -295,29 +295,60 @@ static void without_a_rate_calls_are_lost_and_counted(void **state)
 	node_stop(&node);
 }
 
-/* As many ranks as there is memory for, and some more. */
+/* As many ranks as there is memory for, and some more: 16 in a process. */
 static void logs_have_a_cap_on_their_memory(void **state)
 {
 	const uint32_t logs = (uint32_t)(NT_TRACKER_DETAIL_BYTES / nt_detail_log_bytes());
+	const uint32_t processes = logs / NT_PROCESS_RANKS + 1;
 	struct node node;
 
 	(void)state;
+	memset(&got, 0, sizeof(got));
 	node_start(&node);
 	node.take_detail = take;
-	assert_true(logs > 256 && logs + 10 < NT_TRACKER_PROCESSES);
-	for (uint32_t pid = PID; pid < PID + logs + 10; pid++) {
+	assert_true(logs > 256 && processes < NODE_PROCESSES);
+	for (uint32_t pid = PID; pid < PID + processes; pid++) {
+		ENVIRON(&node, pid, "RANK=1\0WORLD_SIZE=2\0MASTER_ADDR=h\0MASTER_PORT=1\0");
 		node_map(&node, pid, "/usr/lib/libnccl.so.2.28.9", NT_LIBRARY_NCCL, false);
-		nccl_reduce(&node, pid, pid, COMM, 1, STREAM);
-		assert_int_equal(nt_tracker_set_level(node.tracker, pid, pid, 1), 0);
-		nt_tracker_set_detail_rate(node.tracker, pid, 4000, 1);
-		nccl_reduce(&node, pid, pid, COMM, 1, STREAM);
+		for (uint32_t rank = 0; rank < NT_PROCESS_RANKS; rank++) {
+			nccl_init(&node, pid, pid + 1000 * rank, COMM + 64 * rank, rank,
+				  NT_PROCESS_RANKS, (uint8_t)pid);
+			nccl_reduce(&node, pid, pid + 1000 * rank, COMM + 64 * rank, 1, STREAM);
+		}
 	}
-	assert_int_equal(stats_of(&node).over_cap, 10);
-	/* One that ends makes room. Its record has no key yet, and is nobody's. */
+	node.now_ns += 2 * SECOND;
+	nt_tracker_tick(node.tracker, node.now_ns);
+	for (uint32_t pid = PID; pid < PID + processes; pid++) {
+		assert_int_equal(nt_tracker_set_level(node.tracker, pid, pid, 1), 0);
+		nt_tracker_set_detail_rate(node.tracker, pid, 64000, 1);
+		for (uint32_t rank = 0; rank < NT_PROCESS_RANKS; rank++)
+			nccl_reduce(&node, pid, pid + 1000 * rank, COMM + 64 * rank, 1, STREAM);
+	}
+	assert_int_equal(stats_of(&node).over_cap, processes * NT_PROCESS_RANKS - logs);
+	/* One that ends makes room. */
 	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	assert_int_equal(got.records, NT_PROCESS_RANKS);
+	nccl_reduce(&node, PID + processes - 1, PID + processes - 1 + 15000, COMM + 64 * 15, 1,
+		    STREAM);
+	assert_int_equal(stats_of(&node).over_cap, processes * NT_PROCESS_RANKS - logs);
+	node_stop(&node);
+}
+
+static void a_rank_without_a_key_has_no_records(void **state)
+{
+	struct node node;
+
+	(void)state;
+	memset(&got, 0, sizeof(got));
+	node_start(&node);
+	node.take_detail = take;
+	node_map(&node, PID, "/usr/lib/libnccl.so.2.28.9", NT_LIBRARY_NCCL, false);
+	nccl_reduce(&node, PID, PID, COMM, 1, STREAM);
+	assert_int_equal(nt_tracker_set_level(node.tracker, PID, PID, 1), 0);
+	nccl_reduce(&node, PID, PID, COMM, 1, STREAM);
 	assert_int_equal(stats_of(&node).unowned, 1);
-	nccl_reduce(&node, PID + logs, PID + logs, COMM, 1, STREAM);
-	assert_int_equal(stats_of(&node).over_cap, 10);
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	assert_int_equal(got.messages, 0);
 	node_stop(&node);
 }
 
@@ -350,6 +381,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_level_and_of_the_process_send_what_is_left),
 		cmocka_unit_test(without_a_rate_calls_are_lost_and_counted),
 		cmocka_unit_test(logs_have_a_cap_on_their_memory),
+		cmocka_unit_test(a_rank_without_a_key_has_no_records),
 		cmocka_unit_test(a_row_that_is_not_in_the_table_is_malformed),
 	};
 
