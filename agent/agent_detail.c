@@ -19,7 +19,7 @@ static double sampled_of(uint32_t rate)
 {
 	double sum = 0;
 
-	for (int class = 0; class < NT_DETAIL_CLASSES; class++)
+	for (int class = 0; class < NT_DETAIL_CLASSES; class ++)
 		sum += nt_detail_log_kernel_most(rate, class);
 	return sum * 1e9 / (double)(1ULL << NT_DETAIL_SHIFT);
 }
@@ -31,7 +31,7 @@ static void limit(struct nt_agent *agent, struct nt_detailed *process)
 	bool is_wanted = process->rate > 0 && process->granted > 0;
 	int r;
 
-	for (int class = 0; class < NT_DETAIL_CLASSES; class++)
+	for (int class = 0; class < NT_DETAIL_CLASSES; class ++)
 		limits.most[class] =
 			nt_detail_log_kernel_most(process->rate * process->granted, class);
 	if (!is_wanted && !process->is_limited)
@@ -56,9 +56,9 @@ static void turn_process(struct nt_agent *agent, struct nt_detailed *process)
 	struct nt_bpf_loader_costs costs;
 
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
-	process->granted = nt_governor_detail_share(agent->governor, process->pid,
-						    sampled_of(process->rate), costs.detail_look_ns,
-						    costs.detail_ns);
+	process->granted =
+		nt_governor_detail_share(agent->governor, process->pid, sampled_of(process->rate),
+					 costs.detail_look_ns, costs.detail_ns);
 	nt_tracker_set_detail_rate(agent->tracker, process->pid, process->rate, process->granted);
 	nt_agent_count_details(agent, process->pid);
 	limit(agent, process);
@@ -109,13 +109,6 @@ int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot
 		(void)!nt_tracker_set_level(agent->tracker, pid, start_boot_ns, 0);
 	nt_agent_turn_details(agent);
 	return r;
-}
-
-double nt_agent_detail_granted(const struct nt_agent *agent, uint32_t pid)
-{
-	const struct nt_detailed *process = nt_detail_set_find(agent->detail_set, pid);
-
-	return process ? process->granted : 0;
 }
 
 void nt_agent_forget_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)

@@ -150,11 +150,9 @@ void nt_agent_open_unprobed(struct nt_agent *agent);
 /*
  * agent/agent_detail.c: sets the level of a rank's process, 0 to 3; from 1 on its single calls are
  * sent. -ESRCH: it is not watched; -ENOSPC: too many have one; -ENOMEM. The turn comes once a second.
- * Granted: the part of launches and the like that the budget of the process leaves, 0 to 1.
  */
 NT_MUST_CHECK int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
 				     uint32_t level);
-double nt_agent_detail_granted(const struct nt_agent *agent, uint32_t pid);
 void nt_agent_forget_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns);
 /* Reports calls of the process that the kernel side has counted since the last turn. */
 void nt_agent_count_details(struct nt_agent *agent, uint32_t pid);

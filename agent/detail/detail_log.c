@@ -35,7 +35,8 @@ struct nt_detail_log {
 
 _Static_assert((int)NT_DETAIL_LOG_RECORDS <= (int)NT_WIRE_MAX_DETAILS, "a message takes them");
 _Static_assert((int)NT_DETAIL_LOG_WORDS <= (int)NT_WIRE_MAX_DETAIL_WORDS, "a record takes them");
-_Static_assert((int)NT_DETAIL_KIND_END <= (int)NT_WIRE_MAX_DETAIL_KINDS, "a message takes their counts");
+_Static_assert((int)NT_DETAIL_KIND_END <= (int)NT_WIRE_MAX_DETAIL_KINDS,
+	       "a message takes their counts");
 
 struct nt_detail_log *nt_detail_log_new(uint64_t now_ns)
 {
@@ -94,13 +95,15 @@ uint32_t nt_detail_log_kernel_most(double rate, enum nt_detail_class class)
 static enum nt_detail_log_result append(struct nt_detail_log *log,
 					const struct nt_detail_call *call, double probability)
 {
-	struct nt_detail_call *record = &log->record[log->records];
-	uint64_t *word = log->word[log->records];
+	struct nt_detail_call *record;
+	uint64_t *word;
 
 	if (log->records == NT_DETAIL_LOG_RECORDS) {
 		log->no_room[call->kind] += (uint64_t)(1 / probability);
 		return NT_DETAIL_LOG_LOST;
 	}
+	record = &log->record[log->records];
+	word = log->word[log->records];
 	*record = *call;
 	record->probability = probability;
 	record->words = call->words < NT_DETAIL_LOG_WORDS ? call->words : NT_DETAIL_LOG_WORDS;

@@ -210,8 +210,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 	if (nt_rank_comm(rank, comm, &made, nt_probe_word(call, probe->stream), call->launches))
 		nt_tracker_stepped(tracker, rank);
 	note_collective(process, thread, probe, comm, &made);
-	nt_tracker_detail_comm(tracker, rank, probe, call, comm, &made,
-			       number_of(comm, &made));
+	nt_tracker_detail_comm(tracker, rank, probe, call, comm, &made, number_of(comm, &made));
 }
 
 static void on_sync(struct nt_process *process, const struct nt_probe *probe,

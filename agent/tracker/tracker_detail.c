@@ -318,7 +318,7 @@ void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
 		return;
 	log = process->rank[0]->key[0] ? log_of(tracker, process->rank[0], tracker->now_ns) : NULL;
 	before = &process->detail_rates;
-	for (int class = 0; log && class < NT_DETAIL_CLASSES; class++) {
+	for (int class = 0; log && class < NT_DETAIL_CLASSES; class ++) {
 		const struct nt_detail_rate *now = &rates->of[class], *was = &before->of[class];
 
 		/* Another program of the same process begins with none. */

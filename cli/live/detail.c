@@ -179,9 +179,9 @@ static int read_bus(struct detail_run *run)
 
 	if (r < 0)
 		return fail(r, error.text);
-	r = config->rewind_ns ? nt_bus_reader_seek_time(reader, nt_clock_real_ns() -
-									config->rewind_ns)
-			      : nt_bus_reader_seek_end(reader);
+	r = config->rewind_ns
+		    ? nt_bus_reader_seek_time(reader, nt_clock_real_ns() - config->rewind_ns)
+		    : nt_bus_reader_seek_end(reader);
 	if (r < 0)
 		return fail(r, "");
 	if (!config->json)

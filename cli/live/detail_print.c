@@ -5,13 +5,12 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
 
 enum {
-	TIME_TEXT = 40,
+	TIME_DIGITS = 9,
 	DATE_TEXT = 11, /* of it: the date, with its T */
 	HEX_TEXT = 20,
 	MAX_RANK_DIGITS = 9,
@@ -45,19 +44,10 @@ bool nt_detail_is_wanted(const char *target, const struct nt_message *message)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* "2026-11-21T03:00:12.000000001Z" */
 static const char *time_text(const struct nt_message *message, uint64_t boot_ns,
-			     char text[TIME_TEXT])
+			     char text[NT_CLOCK_TEXT])
 {
-	const uint64_t real_ns = nt_message_real_ns(message, boot_ns);
-	const time_t seconds = (time_t)(real_ns / NT_SECOND);
-	struct tm tm = {0};
-	size_t len;
-
-	(void)gmtime_r(&seconds, &tm);
-	len = strftime(text, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(text + len, TIME_TEXT - len, ".%09uZ", (unsigned int)(real_ns % NT_SECOND));
-	return text;
+	return nt_clock_format(nt_message_real_ns(message, boot_ns), TIME_DIGITS, text);
 }
 
 void nt_detail_print_head(FILE *out)
@@ -96,8 +86,8 @@ static void print_record(const struct nt_message *message, const struct nt_detai
 			 FILE *out)
 {
 	const struct nt_rank_id *rank = &message->detail.rank;
-	char time[TIME_TEXT], duration[NT_PARSE_TEXT], bytes[NT_PARSE_TEXT], number[NT_PARSE_TEXT],
-		sampled[NT_PARSE_TEXT], name[NT_PARSE_TEXT] = "-";
+	char time[NT_CLOCK_TEXT], duration[NT_PARSE_TEXT], bytes[NT_PARSE_TEXT],
+		number[NT_PARSE_TEXT], sampled[NT_PARSE_TEXT], name[NT_PARSE_TEXT] = "-";
 
 	if (rank->rank_known)
 		(void)snprintf(name, sizeof(name), "%u", rank->rank);
@@ -117,8 +107,9 @@ void nt_detail_print(const struct nt_message *message, FILE *out)
 		print_record(message, &detail->record[i], out);
 	for (size_t i = 0; i < detail->counts; i++)
 		if (detail->count[i].lost)
-			(void)fprintf(out, "# rank %u: %" PRIu64 " of %" PRIu64
-					   " calls of kind '%s' are lost\n",
+			(void)fprintf(out,
+				      "# rank %u: %" PRIu64 " of %" PRIu64
+				      " calls of kind '%s' are lost\n",
 				      detail->rank.rank, detail->count[i].lost,
 				      detail->count[i].seen,
 				      nt_detail_kind_name(detail->count[i].kind));
@@ -159,24 +150,22 @@ static bool add_call(const struct nt_message *message, const struct nt_detail_ca
 		     json_t *object)
 {
 	const bool returned = call->return_boot_ns >= call->entry_boot_ns && call->return_boot_ns;
-	char time[TIME_TEXT], comm[HEX_TEXT];
+	char time[NT_CLOCK_TEXT], comm[HEX_TEXT];
 	json_t *more, *duration, *result;
 
 	(void)snprintf(comm, sizeof(comm), "%016" PRIx64, call->comm);
-	duration = returned ? json_integer(
-				      (json_int_t)(call->return_boot_ns - call->entry_boot_ns))
+	duration = returned ? json_integer((json_int_t)(call->return_boot_ns - call->entry_boot_ns))
 			    : json_null();
 	result = returned ? json_integer((json_int_t)call->result) : json_null();
-	more = json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:I, s:o, s:s, s:s*, s:I, s:o, s:f, s:o}",
-			 "kind", nt_detail_kind_name(call->kind), "call", call->call, "thread",
-			 (json_int_t)call->thread, "time",
-			 time_text(message, call->entry_boot_ns, time),
-			 "entry_boot_ns", (json_int_t)call->entry_boot_ns, "duration_ns", duration,
-			 "bytes", (json_int_t)call->bytes, "result", result, "op",
-			 nt_op_name(call->op), "comm", call->comm ? comm : NULL, "number",
-			 (json_int_t)call->number, "peer",
-			 call->peer ? json_integer((json_int_t)call->peer - 1) : json_null(),
-			 "probability", call->probability, "words", words_of(call));
+	more = json_pack(
+		"{s:s, s:s, s:I, s:s, s:I, s:o, s:I, s:o, s:s, s:s*, s:I, s:o, s:f, s:o}", "kind",
+		nt_detail_kind_name(call->kind), "call", call->call, "thread",
+		(json_int_t)call->thread, "time", time_text(message, call->entry_boot_ns, time),
+		"entry_boot_ns", (json_int_t)call->entry_boot_ns, "duration_ns", duration, "bytes",
+		(json_int_t)call->bytes, "result", result, "op", nt_op_name(call->op), "comm",
+		call->comm ? comm : NULL, "number", (json_int_t)call->number, "peer",
+		call->peer ? json_integer((json_int_t)call->peer - 1) : json_null(), "probability",
+		call->probability, "words", words_of(call));
 	return more && json_object_update_new(object, more) == 0;
 }
 
@@ -195,16 +184,16 @@ static int print_counts(const struct nt_message *message, FILE *out)
 	int r = object && counts ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < detail->counts; i++)
-		if (json_array_append_new(
-			    counts, json_pack("{s:s, s:I, s:I}", "kind",
-					      nt_detail_kind_name(detail->count[i].kind), "seen",
-					      (json_int_t)detail->count[i].seen, "lost",
-					      (json_int_t)detail->count[i].lost)) < 0)
+		if (json_array_append_new(counts,
+					  json_pack("{s:s, s:I, s:I}", "kind",
+						    nt_detail_kind_name(detail->count[i].kind),
+						    "seen", (json_int_t)detail->count[i].seen,
+						    "lost", (json_int_t)detail->count[i].lost)) < 0)
 			r = -ENOMEM;
-	if (r == 0 && (json_object_set(object, "counts", counts) < 0 ||
-		       json_object_set_new(object, "granted", json_real(detail->granted)) < 0 ||
-		       json_object_set_new(object, "level",
-					   json_integer((json_int_t)detail->level)) < 0))
+	if (r == 0 &&
+	    (json_object_set(object, "counts", counts) < 0 ||
+	     json_object_set_new(object, "granted", json_real(detail->granted)) < 0 ||
+	     json_object_set_new(object, "level", json_integer((json_int_t)detail->level)) < 0))
 		r = -ENOMEM;
 	if (r == 0)
 		r = dump(object, out);

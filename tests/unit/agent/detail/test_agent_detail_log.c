@@ -138,7 +138,7 @@ static void the_parts_of_all_kinds_are_the_rate(void **unused)
 	assert_int_equal(nt_detail_log_most(32000, NT_DETAIL_KIND_UNKNOWN), 0);
 	assert_int_equal(nt_detail_log_most(0, NT_DETAIL_KIND_COMM), 0);
 	assert_int_equal(nt_detail_log_most(1, NT_DETAIL_KIND_NET), 1); /* none has nothing */
-	for (int class = 0; class < NT_DETAIL_CLASSES; class++)
+	for (int class = 0; class < NT_DETAIL_CLASSES; class ++)
 		kernel += nt_detail_log_kernel_most(32000, class);
 	assert_true(kernel <= 14000 * part && kernel >= 14000 * part - NT_DETAIL_CLASSES);
 }

@@ -103,7 +103,10 @@ static struct nt_event_detail launch(const struct node *node, uint32_t threshold
 	while (strcmp(nt_probe_row(row)->symbol, "cudaLaunchKernel") != 0)
 		row++;
 	return (struct nt_event_detail){
-		.h = {.type = NT_EVENT_DETAIL, .row = row, .pid = PID, .tid = PID,
+		.h = {.type = NT_EVENT_DETAIL,
+		      .row = row,
+		      .pid = PID,
+		      .tid = PID,
 		      .entry_ns = node->now_ns},
 		.value = 0xf00,
 		.threshold = threshold,
