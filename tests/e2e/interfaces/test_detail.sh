@@ -42,7 +42,10 @@ metric() {
 }
 has_records() { [ "$(metric neutracer_agent_detail_records_total)" -gt "$1" ]; }
 
-start_agent node-a --bus "$bus" --level 1
+for name in secret other-secret; do openssl rand -hex 32 >"$work/$name"; done
+"$bin/neutracer" node-key --node-secret-file "$work/secret" node-a >"$work/node-a.key" || fail "no key"
+chmod 600 "$work/node-a.key"
+start_agent node-a --bus "$bus" --level 1 --message-key-file "$work/node-a.key"
 echo $$ >"$apart/pod$uid/$container/cgroup.procs"
 export POD_NAME=llm-0 POD_NAMESPACE=train NT_JOB=llm
 start_job train 4
@@ -53,10 +56,14 @@ wait_until 30 "records" has_records 2000 || fail "there are no records"
 [ "$(jq -s 'map(select(.kind)) | length' "$work/out/command.json")" -gt 100 ] || fail "the command prints no records"
 jq -es 'all(.rank == 2 and .job == "llm" and .pod == "llm-0" and .namespace == "train" and .node == "node-a")' \
   "$work/out/command.json" >/dev/null || fail "the command prints other records: $(head -n 3 "$work/out/command.json")"
-"$bin/neutracer" detail --bus "$bus" --seconds 2s --rewind 1m llm/3 >"$work/out/command.txt"
+"$bin/neutracer" detail --bus "$bus" --seconds 2s --rewind 1m --node-secret-file "$work/secret" llm/3 >"$work/out/command.txt"
 grep -q 'comm *ncclAllReduce' "$work/out/command.txt" || fail "no table of rank 3: $(head "$work/out/command.txt")"
 "$bin/neutracer" detail --bus "$bus" --seconds 1s --rewind 1m other/3 >"$work/out/none.txt" 2>&1
 grep -q 'no records' "$work/out/none.txt" || fail "another job's records are printed"
+
+"$bin/neutracer" detail --bus "$bus" --seconds 1s --rewind 1m --node-secret-file "$work/other-secret" llm >"$work/out/refused.txt" 2>&1
+grep -q 'not signed' "$work/out/refused.txt" && ! grep -q ncclAllReduce "$work/out/refused.txt" ||
+  fail "records of another signature are printed"
 
 end_job || fail "the job failed"
 stop_agent node-a
