@@ -66,6 +66,8 @@ static void write_metrics(struct nt_agent *agent)
 		.ports_over_cap = agent->nic.ports_over_cap,
 		.attach_failures = agent->attach_failures,
 		.uncovered_calls = agent->uncovered_calls,
+		.detail_failures = agent->detail_failures,
+		.detailed = nt_detail_set_count(agent->detail_set),
 		.workers_started = agent->workers.started,
 		.workers_killed = agent->workers.killed,
 		.workers_left = agent->workers.lefts,
@@ -333,6 +335,7 @@ static void tick(struct nt_agent *agent)
 		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_agent_detach_ended_ranks(agent);
+		nt_agent_turn_details(agent);
 		nt_agent_turn_ras(agent);
 		if (agent->gpu_health)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());

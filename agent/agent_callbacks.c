@@ -91,6 +91,9 @@ static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	struct nt_agent *agent = data;
 
 	nt_agent_probe_rank(agent, pid, start_boot_ns);
+	if (agent->config->level &&
+	    nt_agent_set_level(agent, pid, start_boot_ns, agent->config->level) < 0)
+		agent->detail_failures++;
 }
 
 static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)
@@ -105,6 +108,7 @@ static void on_dropped(void *data, uint32_t pid, uint64_t start_boot_ns)
 	struct nt_agent *agent = data;
 
 	nt_agent_forget_rank(agent, pid, start_boot_ns);
+	nt_agent_forget_level(agent, pid, start_boot_ns);
 }
 
 static void on_claimed(void *data)
@@ -129,6 +133,7 @@ static void end_process(struct nt_agent *agent, uint32_t pid, uint64_t start_boo
 {
 	nt_attachment_end(agent->attachment, pid, start_boot_ns, nt_clock_boot_ns());
 	nt_agent_forget_rank(agent, pid, start_boot_ns);
+	nt_agent_forget_level(agent, pid, start_boot_ns);
 	nt_own_links_end(agent->own_links, pid, start_boot_ns);
 	nt_governor_end(agent->governor, pid);
 	nt_attach_forget(agent->attach, pid);
@@ -192,6 +197,7 @@ static void on_exited(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t
 	/* The last calls must precede the end; calls that are not read by then are lost. */
 	if (!nt_agent_read_all_events(agent))
 		nt_tracker_lost_of(agent->tracker, pid, 1);
+	nt_agent_count_details(agent, pid);
 	ended_ns = nt_attach_ended_ns(agent->attach, pid);
 	if (ended_ns > start_boot_ns && ended_ns < boot_ns)
 		boot_ns = ended_ns;
@@ -328,6 +334,13 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 	nt_publisher_window(agent->publisher, key, window, watermark_ns);
 }
 
+static void on_detail(void *data, const char *key, const struct nt_detail *detail)
+{
+	struct nt_agent *agent = data;
+
+	nt_publisher_detail(agent->publisher, key, detail);
+}
+
 static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns)
 {
 	struct nt_agent *agent = data;
@@ -364,6 +377,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.event_query = nt_agent_event_query,
 		.gemm = nt_agent_gemm,
 		.capture = nt_agent_capture,
+		.detail = nt_agent_detail,
 		.data = agent,
 	};
 	int r;
@@ -404,6 +418,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			 .claimed = on_claimed,
 			 .ranked = on_ranked,
 			 .site_wanted = nt_agent_site_wanted,
+			 .detail = on_detail,
 			 .heartbeat = on_heartbeat,
 			 .data = agent},
 	};
@@ -431,7 +446,9 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	nt_agent_open_heap(agent);
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
-	r = nt_tracker_new(&options, &agent->tracker);
+	r = nt_agent_open_details(agent);
+	if (r == 0)
+		r = nt_tracker_new(&options, &agent->tracker);
 	if (r == 0)
 		r = nt_attachment_new(&hooks, &agent->attachment);
 	if (r == 0)

@@ -65,6 +65,7 @@ void nt_agent_read_events(struct nt_agent *agent)
 
 	agent->event_since_ns = nt_clock_mono_ns();
 	r = nt_attach_poll(agent->attach, on_event, agent);
+	nt_agent_read_details(agent);
 	agent->event_cpu_ns += thread_cpu_ns() - start_ns;
 	agent->has_unread = r > 0;
 	if (agent->has_unread && now_ns > agent->event_ns)

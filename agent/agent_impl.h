@@ -4,6 +4,7 @@
 #define NT_AGENT_AGENT_IMPL_H
 
 #include "agent/agent.h"
+#include "agent/detail/detail_set.h"
 #include "agent/discover/attachment.h"
 #include "agent/discover/discover.h"
 #include "agent/discover/inspector.h"
@@ -67,6 +68,8 @@ struct nt_agent {
 	uint64_t
 		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
 	uint32_t unprobed_lines; /* so far in that minute */
+	struct nt_detail_set *detail_set; /* processes at level L1 or above */
+	uint64_t detail_failures; /* limits that the kernel did not take */
 	struct nt_discover *discover;
 	struct nt_metrics *metrics;
 	struct nt_placement_lookup *placement_lookup;
@@ -147,6 +150,20 @@ void nt_agent_budget(struct nt_agent *agent, uint64_t boot_ns);
  */
 void nt_agent_outside(void *data, uint32_t pid, uint64_t user_ip);
 void nt_agent_open_unprobed(struct nt_agent *agent);
+
+/*
+ * agent/agent_detail.c: sets the level of a rank's process, 0 to 3; from 1 on its single calls are
+ * sent. -ESRCH: it is not watched; -ENOSPC: too many have one; -ENOMEM. The turn comes once a second.
+ */
+NT_MUST_CHECK int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
+				     uint32_t level);
+void nt_agent_forget_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns);
+/* Reports calls of the process that the kernel side has counted since the last turn. */
+void nt_agent_count_details(struct nt_agent *agent, uint32_t pid);
+void nt_agent_turn_details(struct nt_agent *agent);
+void nt_agent_read_details(struct nt_agent *agent);
+void nt_agent_detail(void *data, const struct nt_event_detail *detail);
+NT_MUST_CHECK int nt_agent_open_details(struct nt_agent *agent);
 
 /* agent/agent_heap.c: looks up call sites for the tracker, whose sink has the agent as its data. */
 void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t address);

@@ -26,7 +26,7 @@ int nt_agent_open_level(struct nt_agent *agent)
 	};
 	int r = nt_level_table_new(&agent->levels);
 
-	if (r < 0 || !agent->config->levels)
+	if (r < 0 || !agent->config->requests)
 		return r;
 	(void)snprintf(client, sizeof(client), "neutracer-agent-%s", agent->node);
 	return nt_control_feed_start(agent->config->bus, &options, &agent->control_feed);
@@ -34,9 +34,12 @@ int nt_agent_open_level(struct nt_agent *agent)
 
 static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level)
 {
-	(void)data;
-	(void)start_boot_ns;
-	nt_info("process %u: level %u", pid, level);
+	struct nt_agent *agent = data;
+
+	if (nt_agent_set_level(agent, pid, start_boot_ns, level) < 0)
+		agent->detail_failures++;
+	else
+		nt_info("process %u: level %u", pid, level);
 }
 
 static void read_requests(struct nt_agent *agent, uint64_t real_ns)
@@ -58,6 +61,7 @@ static void read_requests(struct nt_agent *agent, uint64_t real_ns)
 void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns)
 {
 	const struct nt_tracker_requests requests = {
+		.least = agent->config->level,
 		.changed = on_level,
 		.data = agent,
 	};

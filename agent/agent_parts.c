@@ -344,6 +344,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_linker_free(agent->linker);
 	nt_attach_free(agent->attach);
 	nt_governor_free(agent->governor);
+	nt_detail_set_free(agent->detail_set);
 	nt_attachment_free(agent->attachment);
 	nt_tracker_free(agent->tracker);
 	nt_agent_close_level(agent);

@@ -26,6 +26,8 @@ struct nt_agent_config {
 	uint64_t gpu_window_ns, gpu_interval_ns;
 	uint32_t query_max; /* of CUDA events, of a process and second; 0: none is observed */
 	double gpu_peak; /* TFLOP/s; 0: by the model */
+	uint32_t level; /* of all ranks, from their start */
+	uint32_t detail_rate, detail_owner_rate, detail_node_rate; /* records a second */
 	uint64_t ring_bytes;
 	uint32_t attach_mode; /* enum nt_attach_mode */
 	bool attach_fuse;
@@ -39,7 +41,7 @@ struct nt_agent_config {
 	char *pod_resources;
 	char *nvml, *amdsmi; /* "auto", "none" or a library */
 	bool nccl_ras;
-	bool levels;
+	bool requests;
 	char *metrics_file;
 	char *listen; /* NULL: no HTTP server */
 };

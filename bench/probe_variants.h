@@ -16,12 +16,13 @@ struct variant {
 		EMPTY, /* uprobe.multi, entry only */
 		SESSION, /* entry and return */
 		OURS,
+		OURS_DETAIL, /* of a counted call; `script` names who is at level 1 */
 		OURS_SPAN, /* of an interpreter or of events, attached to this process alone */
 		BPFTRACE,
 	} kind;
 	const char *script; /* BPFTRACE; %s is the library. EMPTY, SESSION: the program */
-	uint32_t subjects; /* OURS */
-	enum nt_library as; /* OURS, OURS_SPAN */
+	uint32_t subjects; /* OURS, OURS_DETAIL */
+	enum nt_library as; /* OURS, OURS_DETAIL, OURS_SPAN */
 	size_t anchor; /* index of the variant that it is a ratio to */
 };
 
@@ -73,6 +74,14 @@ static const struct variant variants[] = {
 	 (enum nt_library)NT_LIBRARY_CUBLAS, 9},
 	{"multiplication: ours, by four descriptors", "cublasLtMatmul", OURS, NULL,
 	 1 << NT_SUBJECT_GEMM, (enum nt_library)NT_LIBRARY_CUBLAS, 9},
+	{"launch at level 1: no probe", "cudaLaunchKernel", BARE, NULL, 0, 0, 28},
+	{"launch at level 1: empty entry probe", "cudaLaunchKernel", EMPTY, "empty", 0, 0, 29},
+	{"launch at level 1: ours, of another process alone", "cudaLaunchKernel", OURS_DETAIL,
+	 "other", 1 << NT_SUBJECT_LAUNCH, NT_LIBRARY_CUDART, 29},
+	{"launch at level 1: ours, sampled out", "cudaLaunchKernel", OURS_DETAIL, "few",
+	 1 << NT_SUBJECT_LAUNCH, NT_LIBRARY_CUDART, 29},
+	{"launch at level 1: ours, each with an event", "cudaLaunchKernel", OURS_DETAIL, "each",
+	 1 << NT_SUBJECT_LAUNCH, NT_LIBRARY_CUDART, 29},
 };
 
 enum {

@@ -47,6 +47,7 @@ enum {
 	LINK_CREATE = 28,
 	RING_BYTES = 4 << 20, /* the agent's default */
 	DRAIN_MS = 10,
+	DRAIN_DETAILS_MS = 1, /* their ring holds 8,192 */
 };
 
 typedef int (*call_fn)(const void *a, const void *b, const void *c, const void *d, const void *e,
@@ -176,6 +177,7 @@ static double loop_ns(call_fn call)
 struct drain {
 	struct nt_attach *attach; /* or */
 	struct ring_buffer *ring;
+	bool has_details;
 	atomic_bool stop;
 	uint64_t events;
 };
@@ -208,7 +210,9 @@ static void *run_drain(void *data)
 			       .events = POLLIN};
 
 	while (!atomic_load(&drain->stop)) {
-		(void)poll(&ready, 1, DRAIN_MS);
+		(void)poll(&ready, 1, drain->has_details ? DRAIN_DETAILS_MS : DRAIN_MS);
+		if (drain->has_details && nt_attach_poll_details(drain->attach) < 0)
+			return drain;
 		if (drain->ring ? ring_buffer__consume(drain->ring) < 0
 				: nt_attach_poll(drain->attach, drop_event, drain) < 0)
 			return drain;
@@ -230,9 +234,9 @@ static int drained_loop(struct drain *drain, call_fn call, double *ret_ns)
 	(void)pthread_join(thread, &failed);
 	if (drain->attach)
 		nt_attach_stats(drain->attach, &stats);
-	if (stats.dropped[NT_EVENT_CALL])
+	if (stats.dropped[NT_EVENT_CALL] || stats.dropped[NT_EVENT_DETAIL])
 		(void)fprintf(stderr, "%" PRIu64 " events found the ring full\n",
-			      stats.dropped[NT_EVENT_CALL]);
+			      stats.dropped[NT_EVENT_CALL] + stats.dropped[NT_EVENT_DETAIL]);
 	return failed ? -EIO : 0;
 }
 
@@ -300,6 +304,19 @@ static int attach_rank_probe(const struct nt_attach *attach, int fd, int library
 					    &sites, ret_probe);
 }
 
+/* Few: so many in 134 ms that none is to be seen in the figure. */
+static int set_detail(struct nt_attach *attach, const char *who)
+{
+	const struct nt_detail_limits few = {.most = {[NT_DETAIL_LAUNCHES] = 16}};
+	const struct nt_detail_limits each = {.most = {[NT_DETAIL_LAUNCHES] = INT32_MAX}};
+
+	nt_attach_set_detailed(attach, 1);
+	if (strcmp(who, "other") == 0)
+		return 0;
+	return nt_attach_set_detail(attach, (uint32_t)getpid(),
+				    strcmp(who, "few") == 0 ? &few : &each);
+}
+
 static int measure(const struct bench *bench, const struct variant *v, double bare_ns,
 		   double *ret_ns)
 {
@@ -323,7 +340,7 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 						 drop_record, &drain, NULL);
 			r = drain.ring ? 0 : -errno;
 		}
-	} else if (v->kind == OURS || v->kind == OURS_SPAN) {
+	} else if (v->kind == OURS || v->kind == OURS_DETAIL || v->kind == OURS_SPAN) {
 		struct nt_attach_options options = {.ring_bytes = RING_BYTES, .min_call_ns = 50000};
 
 		r = nt_attach_new(&options, &attach);
@@ -333,6 +350,9 @@ static int measure(const struct bench *bench, const struct variant *v, double ba
 		} else if (r == 0) {
 			r = attach_file(attach, bench, v);
 		}
+		drain.has_details = v->kind == OURS_DETAIL;
+		if (r >= 0 && drain.has_details)
+			r = set_detail(attach, v->script);
 		r = r < 0 ? r : 0;
 	} else if (v->kind == BPFTRACE) {
 		int out = -1, status;

@@ -33,6 +33,12 @@ int call_count(struct pt_regs *ctx)
 	count(ctx, cookie);
 	if (counter == NT_COUNTER_LAUNCH + 1 || counter == NT_COUNTER_DRIVER_LAUNCH + 1)
 		launched(counter - 1);
+	if (is_detailed() && counter)
+		detail_call(detail_class(counter - 1) << 16 | NT_COOKIE_ROW(cookie), 0, 0,
+			    NT_COOKIE_BYTES(cookie)
+				    ? register_word(ctx, NT_COOKIE_BYTES(cookie) - 1)
+				    : 0,
+			    register_word(ctx, 0));
 	return 0;
 }
 

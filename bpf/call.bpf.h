@@ -12,6 +12,8 @@
 #include "bpf/capture.bpf.h"
 #include "bpf/emit.bpf.h"
 
+#include "bpf/detail.bpf.h"
+
 /* Set by the agent before load. */
 const volatile __u64 min_call_ns = 0;
 
@@ -476,6 +478,9 @@ static __always_inline void call_returned(struct pt_regs *ctx, bool counts)
 		return;
 	cookie = slot->cookie;
 	if (NT_COOKIE_LONG_ONLY(cookie) && now - slot->entry_ns < min_call_ns) {
+		if (counts && is_detailed())
+			detail_call(NT_DETAIL_SYNCS << 16 | slot->row, slot->entry_ns, now, 0,
+				    (__u32)PT_REGS_RC(ctx));
 		row_unseen(counter_add(NT_COUNTER_SYNC, now - slot->entry_ns),
 			   counts ? slot->row : NT_ROWS_MAX);
 		slot->entry_ns = 0;

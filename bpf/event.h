@@ -16,6 +16,7 @@
 #include <linux/types.h>
 #endif
 
+#include "bpf/detail_rate.h"
 #include "plugin/gpu_record.h"
 
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
@@ -31,6 +32,7 @@ enum nt_event_type {
 	NT_EVENT_QUERY, /* struct nt_event_query: a CUDA event is pending, or is complete */
 	NT_EVENT_GEMM, /* struct nt_event_gemm: a multiplication, while kernels are reported */
 	NT_EVENT_CAPTURE, /* struct nt_event_capture: a stream no longer captures */
+	NT_EVENT_DETAIL, /* struct nt_event_detail: a counted call, at L1; in a ring of its own */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -287,6 +289,37 @@ struct nt_event_capture {
 	struct nt_gemm_sum sum[NT_GEMM_SUMS];
 };
 
+/* Calls that are counted, and at level L1 also sampled. */
+enum nt_detail_class {
+	NT_DETAIL_LAUNCHES,
+	NT_DETAIL_COPIES,
+	NT_DETAIL_ALLOCS, /* of host memory, and their releases */
+	NT_DETAIL_SYNCS, /* too short for an event */
+	NT_DETAIL_CLASSES,
+};
+
+#define NT_DETAIL_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */
+
+/* Of a process at level L1: calls in a period that are aimed at, by class. 0: none, all are lost. */
+struct nt_detail_limits {
+	__u32 most[NT_DETAIL_CLASSES];
+};
+
+struct nt_detail_rates {
+	struct nt_detail_rate of[NT_DETAIL_CLASSES];
+	__u64 sent; /* events so far */
+};
+
+/* Such a call, drawn with the probability (threshold + 1) / 2^32. */
+struct nt_event_detail {
+	struct nt_event_header h; /* flags: NT_CALL_RETURNED */
+	__u64 ret_ns; /* boot time; 0: only its entry was seen */
+	__u64 bytes; /* 0: none, or not known */
+	__u64 value; /* its first word; with NT_CALL_RETURNED its result */
+	__u32 threshold;
+	__u32 class; /* enum nt_detail_class */
+};
+
 #define NT_GEMM_WATCH_NS     2000000000ULL
 #define NT_GEMM_PERIOD_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */
 #define NT_GEMM_SPANS_MOST   2048
@@ -335,6 +368,9 @@ _Static_assert(sizeof(struct nt_event_gpu) == 40 + 32 * NT_GPU_BATCH, "ring buff
 _Static_assert(sizeof(struct nt_event_query) == 40, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_gemm) == 40, "ring buffer layout");
 _Static_assert(sizeof(struct nt_event_capture) == 32 + 24 * NT_GEMM_SUMS, "ring buffer layout");
+_Static_assert(sizeof(struct nt_event_detail) == 56, "ring buffer layout");
+_Static_assert(sizeof(struct nt_detail_rate) == 40, "map layout");
+_Static_assert(sizeof(struct nt_detail_rates) == 40 * NT_DETAIL_CLASSES + 8, "map layout");
 _Static_assert(__builtin_offsetof(struct nt_process_counters, period) ==
 		       sizeof(struct nt_event_end) - sizeof(struct nt_event_header),
 	       "an event begins as they do");

@@ -138,6 +138,8 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&capture_states, task);
 	bpf_task_storage_delete(&queries, task);
 	bpf_task_storage_delete(&asked, task);
+	bpf_task_storage_delete(&detail_limits, task);
+	bpf_task_storage_delete(&detail_rates, task);
 }
 
 /*

@@ -38,6 +38,9 @@ enum {
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
+	NT_WIRE_MAX_DETAILS = 1024, /* calls of one rank in one message */
+	NT_WIRE_MAX_DETAIL_KINDS = 16, /* counts in one message */
+	NT_WIRE_MAX_DETAIL_WORDS = 8, /* of one of them */
 	NT_WIRE_MAX_DELIVERIES = 64,
 	NT_WIRE_MAX_POSITIONS = 1024,
 	NT_WIRE_MAX_STATE_BYTES = 256 << 10,
@@ -301,14 +304,56 @@ struct nt_node_vector {
 	size_t limits;
 };
 
+enum nt_detail_kind {
+	NT_DETAIL_KIND_UNKNOWN,
+	NT_DETAIL_KIND_COMM,
+	NT_DETAIL_KIND_SYNC,
+	NT_DETAIL_KIND_LAUNCH,
+	NT_DETAIL_KIND_COPY,
+	NT_DETAIL_KIND_ALLOC,
+	NT_DETAIL_KIND_RDMA,
+	NT_DETAIL_KIND_SCHED,
+	NT_DETAIL_KIND_BLOCK,
+	NT_DETAIL_KIND_NET,
+	NT_DETAIL_KIND_END,
+};
+
+/* One call or event at level L1. */
+struct nt_detail_call {
+	enum nt_detail_kind kind;
+	const char *call;
+	uint32_t thread;
+	uint32_t peer; /* 1 + its rank; 0: none */
+	uint64_t entry_boot_ns, return_boot_ns, bytes, comm, number;
+	int64_t result;
+	enum nt_op op;
+	double probability;
+	uint64_t *word;
+	size_t words;
+};
+
+struct nt_detail_count {
+	enum nt_detail_kind kind;
+	uint64_t seen, lost;
+};
+
 struct nt_detail {
 	struct nt_rank_id rank;
+	/* of a message with one call, which no release has written */
 	const char *call;
 	uint64_t comm, number, bytes, entry_boot_ns, return_boot_ns;
 	enum nt_op op;
 	int64_t result;
 	uint64_t *word, *stack;
 	size_t words, stacks;
+	/* of all others */
+	uint32_t level;
+	uint64_t start_boot_ns, end_boot_ns;
+	struct nt_detail_call *record;
+	size_t records;
+	struct nt_detail_count *count;
+	size_t counts;
+	double granted;
 };
 
 struct nt_culprit {
@@ -444,6 +489,7 @@ const char *nt_tier_name(enum nt_tier tier);
 const char *nt_own_source_name(enum nt_own_source source);
 const char *nt_op_name(enum nt_op op);
 const char *nt_library_name(enum nt_library library);
+const char *nt_detail_kind_name(enum nt_detail_kind kind);
 
 /* True if the last arrival releases all members: AllReduce, … (docs/verdicts.md). */
 bool nt_op_synchronises(enum nt_op op);

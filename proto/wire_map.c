@@ -353,6 +353,30 @@ static const struct nt_wire_field fields_nt_node_vector[] = {
 };
 SHAPE(nt_node_vector, node_vector, NULL);
 
+static const struct nt_wire_field fields_nt_detail_call[] = {
+	ENUM(DetailCall, nt_detail_call, kind, DetailKind, nt_detail_kind, NT_DETAIL_KIND_END),
+	TEXT(DetailCall, nt_detail_call, call),
+	U32(DetailCall, nt_detail_call, thread),
+	U64(DetailCall, nt_detail_call, entry_boot_ns),
+	U64(DetailCall, nt_detail_call, return_boot_ns),
+	U64(DetailCall, nt_detail_call, bytes),
+	I64(DetailCall, nt_detail_call, result),
+	U64(DetailCall, nt_detail_call, comm),
+	U64(DetailCall, nt_detail_call, number),
+	ENUM(DetailCall, nt_detail_call, op, Op, nt_op, NT_OP_END),
+	U32(DetailCall, nt_detail_call, peer),
+	F64(DetailCall, nt_detail_call, probability),
+	U64S(DetailCall, nt_detail_call, word, words, NT_WIRE_MAX_DETAIL_WORDS),
+};
+SHAPE(nt_detail_call, detail_call, NULL);
+
+static const struct nt_wire_field fields_nt_detail_count[] = {
+	ENUM(DetailCount, nt_detail_count, kind, DetailKind, nt_detail_kind, NT_DETAIL_KIND_END),
+	U64(DetailCount, nt_detail_count, seen),
+	U64(DetailCount, nt_detail_count, lost),
+};
+SHAPE(nt_detail_count, detail_count, NULL);
+
 static const struct nt_wire_field fields_nt_detail[] = {
 	ONE(Detail, nt_detail, rank, Rank, nt_rank_id),
 	TEXT(Detail, nt_detail, call),
@@ -365,6 +389,12 @@ static const struct nt_wire_field fields_nt_detail[] = {
 	I64(Detail, nt_detail, result),
 	U64S(Detail, nt_detail, word, words, NT_WIRE_MAX_WORDS),
 	U64S(Detail, nt_detail, stack, stacks, NT_WIRE_MAX_STACK),
+	U32(Detail, nt_detail, level),
+	U64(Detail, nt_detail, start_boot_ns),
+	U64(Detail, nt_detail, end_boot_ns),
+	MANY(Detail, nt_detail, record, records, NT_WIRE_MAX_DETAILS, DetailCall, nt_detail_call),
+	MANY(Detail, nt_detail, count, counts, NT_WIRE_MAX_DETAIL_KINDS, DetailCount, nt_detail_count),
+	F64(Detail, nt_detail, granted),
 };
 SHAPE(nt_detail, detail, NULL);
 

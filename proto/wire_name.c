@@ -50,6 +50,20 @@ const char *nt_op_name(enum nt_op op)
 	return (unsigned int)op < NT_OP_END ? names[op] : names[NT_OP_UNKNOWN];
 }
 
+const char *nt_detail_kind_name(enum nt_detail_kind kind)
+{
+	static const char *const names[NT_DETAIL_KIND_END] = {
+		[NT_DETAIL_KIND_UNKNOWN] = "unknown", [NT_DETAIL_KIND_COMM] = "comm",
+		[NT_DETAIL_KIND_SYNC] = "sync",       [NT_DETAIL_KIND_LAUNCH] = "launch",
+		[NT_DETAIL_KIND_COPY] = "copy",       [NT_DETAIL_KIND_ALLOC] = "alloc",
+		[NT_DETAIL_KIND_RDMA] = "rdma",       [NT_DETAIL_KIND_SCHED] = "sched",
+		[NT_DETAIL_KIND_BLOCK] = "block",     [NT_DETAIL_KIND_NET] = "net",
+	};
+
+	return (unsigned int)kind < NT_DETAIL_KIND_END ? names[kind]
+						       : names[NT_DETAIL_KIND_UNKNOWN];
+}
+
 const char *nt_library_name(enum nt_library library)
 {
 	static const char *const names[NT_LIBRARY_END] = {

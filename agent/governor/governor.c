@@ -278,6 +278,28 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
 	return has_changed(governor, &before, &process->plan);
 }
 
+double nt_governor_detail_share(const struct nt_governor *governor, uint32_t pid, double wanted,
+				uint64_t look_ns, uint64_t detail_ns)
+{
+	const struct nt_governed *process = find(governor, pid);
+	struct nt_governor_demand demand;
+	double calls = 0, left, cost;
+
+	if (governor->options.budget <= 0 || !process)
+		return 1;
+	if (process->plan.governed)
+		return 0;
+	demand = nt_governor_find_demand(process, process->plan.shed);
+	for (int i = 0; i < NT_COUNTER_END && governor->options.count_ns; i++)
+		calls += (double)process->counted[i] * 1e9 / (double)governor->options.count_ns;
+	left = budget_of(governor, process) * NT_GOVERNOR_AIM - demand.stays - demand.rest -
+	       calls * (double)look_ns / 1e9;
+	if (left <= 0)
+		return 0;
+	cost = (wanted < calls ? wanted : calls) * (double)detail_ns / 1e9;
+	return cost > left ? left / cost : 1;
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *governor, uint32_t pid)

@@ -116,6 +116,14 @@ bool nt_governor_looked(struct nt_governor *governor, uint32_t pid, uint64_t loo
 void nt_governor_budget(struct nt_governor *governor, uint64_t event_ns, uint64_t elapsed_ns);
 void nt_governor_end(struct nt_governor *governor, uint32_t pid);
 
+/*
+ * Sampled calls at level L1 are the first that the budget sheds: they get what the rest leaves of it.
+ * Returns the part of `wanted` calls a second that it allows, 0 to 1. look_ns: what each counted call
+ * costs more while any are sampled; detail_ns: what a sampled one costs more.
+ */
+double nt_governor_detail_share(const struct nt_governor *governor, uint32_t pid, double wanted,
+				uint64_t look_ns, uint64_t detail_ns);
+
 /* NULL: the process is not known, and all of it is observed. */
 const struct nt_governor_plan *nt_governor_plan(const struct nt_governor *governor, uint32_t pid);
 

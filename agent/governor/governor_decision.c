@@ -19,7 +19,7 @@ enum {
 	SEARCH_SLICES = 4, /* without a step, before longer slices are tried */
 };
 
-static const double aim = 0.7; /* of the budget: target of shedding */
+static const double aim = NT_GOVERNOR_AIM;
 
 /*
  * A process is quiet after a slice, or two short ones, without a call: it hangs or is idle. Each

@@ -12,6 +12,7 @@
 #include "common/system/clock.h"
 
 #define NT_GOVERNOR_CALM      0.5 /* of the budget */
+#define NT_GOVERNOR_AIM       0.7 /* of the budget: target of shedding */
 #define NT_GOVERNOR_PERIOD_NS (2 * NT_SECOND)
 #define NT_GOVERNOR_WHOLE_KEEP_NS                                                                  \
 	(2 * NT_MINUTE) /* a step's length stays valid this long after a sample */

@@ -301,6 +301,28 @@ int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data)
 	return nt_bpf_loader_poll(attach->loader, fn, data);
 }
 
+int nt_attach_set_detail(struct nt_attach *attach, uint32_t pid,
+			 const struct nt_detail_limits *limits)
+{
+	return nt_bpf_loader_set_detail(attach->loader, pid, limits);
+}
+
+void nt_attach_set_detailed(struct nt_attach *attach, uint32_t processes)
+{
+	nt_bpf_loader_set_detailed(attach->loader, processes);
+}
+
+bool nt_attach_detail_rates(const struct nt_attach *attach, uint32_t pid,
+			    struct nt_detail_rates *ret_rates)
+{
+	return nt_bpf_loader_detail_rates(attach->loader, pid, ret_rates);
+}
+
+int nt_attach_poll_details(struct nt_attach *attach)
+{
+	return nt_bpf_loader_poll_details(attach->loader);
+}
+
 uint64_t nt_attach_ended_ns(const struct nt_attach *attach, uint32_t pid)
 {
 	return nt_bpf_loader_ended_ns(attach->loader, pid);

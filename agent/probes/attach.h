@@ -129,6 +129,20 @@ int nt_attach_fd(const struct nt_attach *attach);
  */
 NT_MUST_CHECK int nt_attach_poll(struct nt_attach *attach, nt_event_fn fn, void *data);
 
+/*
+ * Sampled calls of a process, at level L1. limits: NULL ends it, and has an effect on a process that
+ * has none, too. -ESRCH: the process is gone. A process that executes another program has none.
+ */
+NT_MUST_CHECK int nt_attach_set_detail(struct nt_attach *attach, uint32_t pid,
+				       const struct nt_detail_limits *limits);
+/* How many processes have limits. 0: the kernel side looks for none. */
+void nt_attach_set_detailed(struct nt_attach *attach, uint32_t processes);
+/* Calls and losses of such a process so far. False: it has made none. */
+bool nt_attach_detail_rates(const struct nt_attach *attach, uint32_t pid,
+			    struct nt_detail_rates *ret_rates);
+/* Passes the sampled calls on that are in their ring. 1: more may be there. */
+NT_MUST_CHECK int nt_attach_poll_details(struct nt_attach *attach);
+
 /* When a process ended that had counters or made calls, on the boot clock; 0: not known. */
 uint64_t nt_attach_ended_ns(const struct nt_attach *attach, uint32_t pid);
 

@@ -43,6 +43,8 @@ struct nt_attach_options {
 	void (*gemm)(void *data, const struct nt_event_gemm *gemm);
 	/* The same of what was multiplied while a stream captured. */
 	void (*capture)(void *data, const struct nt_event_capture *capture);
+	/* A sampled call of a process at level L1, not in order with the others. */
+	void (*detail)(void *data, const struct nt_event_detail *detail);
 	void *data;
 };
 

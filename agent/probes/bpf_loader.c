@@ -112,6 +112,8 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	struct bpf_program *program;
 
 	(void)bpf_map__set_max_entries(call->maps.events, (uint32_t)options->ring_bytes);
+	(void)bpf_map__set_max_entries(call->maps.detail_events,
+				       nt_bpf_loader_detail_ring(options->ring_bytes));
 	call->rodata->wakeup_bytes = options->ring_bytes / WAKEUP_PART;
 	call->rodata->min_call_ns = options->min_call_ns;
 	if (options->share_shift)
@@ -160,6 +162,15 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	r = r ? r
 	      : bpf_map__reuse_fd(s->maps.capture_states,
 				  bpf_map__fd(loader->call->maps.capture_states));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.detail_events,
+				  bpf_map__fd(loader->call->maps.detail_events));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.detail_limits,
+				  bpf_map__fd(loader->call->maps.detail_limits));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.detail_rates,
+				  bpf_map__fd(loader->call->maps.detail_rates));
 	return r ? r : session_bpf__load(s);
 }
 
@@ -192,6 +203,7 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->event_query = options->event_query;
 	loader->gemm = options->gemm;
 	loader->capture = options->capture;
+	loader->detail = options->detail;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
@@ -204,7 +216,10 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	}
 	loader->ring =
 		ring_buffer__new(bpf_map__fd(loader->call->maps.events), take_event, loader, NULL);
-	return loader->ring ? attach_life(loader) : -errno;
+	if (!loader->ring)
+		return -errno;
+	r = nt_bpf_loader_open_details(loader);
+	return r < 0 ? r : attach_life(loader);
 }
 
 bool nt_bpf_loader_has_own_links(const struct nt_bpf_loader *loader)
@@ -228,6 +243,7 @@ void nt_bpf_loader_free(struct nt_bpf_loader *loader)
 	while (loader->ended)
 		drop_ended(loader, loader->ended);
 	ring_buffer__free(loader->ring);
+	ring_buffer__free(loader->details);
 	session_bpf__destroy(loader->session);
 	call_bpf__destroy(loader->call);
 	free(loader);

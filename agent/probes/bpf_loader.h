@@ -14,6 +14,8 @@ struct nt_bpf_loader;
 /* The cost of a probed call to its caller, measured on this host when the programs were loaded. */
 struct nt_bpf_loader_costs {
 	uint64_t count_ns, entry_ns, pair_ns; /* counted; entry recorded; entry and return */
+	/* more than counted, at level L1: of a call that is not sampled; of one that is, beyond that */
+	uint64_t detail_look_ns, detail_ns;
 	/* the part of pair_ns outside the recorded entry and return times */
 	uint64_t outside_ns;
 };
@@ -79,6 +81,13 @@ NT_MUST_CHECK int nt_bpf_loader_link_queries(const struct nt_bpf_loader *loader,
 /* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
 void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot,
 			     enum nt_split split);
+/* As of nt_attach_set_detail() and the others of details. */
+NT_MUST_CHECK int nt_bpf_loader_set_detail(const struct nt_bpf_loader *loader, uint32_t pid,
+					   const struct nt_detail_limits *limits);
+void nt_bpf_loader_set_detailed(const struct nt_bpf_loader *loader, uint32_t processes);
+bool nt_bpf_loader_detail_rates(const struct nt_bpf_loader *loader, uint32_t pid,
+				struct nt_detail_rates *ret_rates);
+NT_MUST_CHECK int nt_bpf_loader_poll_details(struct nt_bpf_loader *loader);
 int nt_bpf_loader_fd(const struct nt_bpf_loader *loader);
 /* As of nt_attach_poll(). */
 NT_MUST_CHECK int nt_bpf_loader_poll(struct nt_bpf_loader *loader, nt_event_fn fn, void *data);

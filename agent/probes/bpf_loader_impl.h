@@ -31,17 +31,19 @@ struct nt_bpf_loader {
 	enum nt_attach_mode mode;
 	struct call_bpf *call;
 	struct session_bpf *session; /* in session mode */
-	struct ring_buffer *ring;
+	struct ring_buffer *ring, *details;
 	nt_event_fn fn; /* of the current poll */
 	void *data;
 	void (*gpu_batch)(void *data, const struct nt_event_gpu *batch); /* or NULL */
 	void (*event_query)(void *data, const struct nt_event_query *query); /* or NULL */
 	void (*gemm)(void *data, const struct nt_event_gemm *gemm); /* or NULL */
 	void (*capture)(void *data, const struct nt_event_capture *capture); /* or NULL */
+	void (*detail)(void *data, const struct nt_event_detail *detail); /* or NULL */
 	void *gpu_data; /* of both */
 	struct nt_event_gpu gpu; /* the current one */
 	unsigned int polled;
 	uint64_t poll_end_ns; /* monotonic */
+	unsigned int details_polled;
 	struct bpf_link *exits, *execs, *signals, *walk;
 	struct nt_bpf_loader_ended *ended; /* uthash, owned, oldest first */
 	bool has_own_links;
@@ -52,5 +54,9 @@ struct nt_bpf_loader {
 /* Loads the programs for the loader's mode, without attaching any to a library. */
 NT_MUST_CHECK int nt_bpf_loader_load(struct nt_bpf_loader *loader,
 				     const struct nt_attach_options *options);
+
+/* agent/probes/bpf_loader_detail.c: the ring of sampled calls, in bytes, for a main ring of that size. */
+uint32_t nt_bpf_loader_detail_ring(size_t ring_bytes);
+NT_MUST_CHECK int nt_bpf_loader_open_details(struct nt_bpf_loader *loader);
 
 #endif

@@ -224,6 +224,7 @@ static uint64_t time_trial(struct nt_bpf_loader *loader, struct inner *inner)
 			(void)trial(TRIAL_WORD);
 		batch[i] = (thread_cpu_ns() - start_ns) / calls;
 		(void)!drain(loader, add_inner, inner);
+		(void)!nt_bpf_loader_poll_details(loader);
 	}
 	qsort(batch, COST_BATCHES, sizeof(batch[0]), by_value);
 	return batch[COST_BATCHES / 4]; /* slower batches were disturbed */
@@ -234,8 +235,31 @@ static void forget_trial(struct nt_bpf_loader *loader)
 {
 	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
-	if (fd >= 0)
-		(void)bpf_map_delete_elem(bpf_map__fd(loader->call->maps.counters), &fd);
+	if (fd < 0)
+		return;
+	(void)bpf_map_delete_elem(bpf_map__fd(loader->call->maps.counters), &fd);
+	(void)bpf_map_delete_elem(bpf_map__fd(loader->call->maps.detail_rates), &fd);
+}
+
+/* The same of a counted call that is sampled, too. Out of the ring, the events cost the agent. */
+static int measure_detail(struct nt_bpf_loader *loader, struct inner *inner)
+{
+	const struct nt_detail_limits each = {.most = {[NT_DETAIL_LAUNCHES] = INT32_MAX}};
+	const struct nt_detail_limits one = {.most = {[NT_DETAIL_LAUNCHES] = 1}};
+	const uint64_t count_ns = loader->costs.count_ns;
+	uint64_t look_ns, ns;
+	int r = nt_bpf_loader_set_detail(loader, (uint32_t)getpid(), &one);
+
+	if (r < 0)
+		return r;
+	nt_bpf_loader_set_detailed(loader, 1);
+	look_ns = time_trial(loader, inner);
+	r = nt_bpf_loader_set_detail(loader, (uint32_t)getpid(), &each);
+	ns = time_trial(loader, inner);
+	nt_bpf_loader_set_detailed(loader, 0);
+	loader->costs.detail_look_ns = look_ns > count_ns ? look_ns - count_ns : 0;
+	loader->costs.detail_ns = ns > look_ns ? ns - look_ns : 0;
+	return r < 0 ? r : nt_bpf_loader_set_detail(loader, (uint32_t)getpid(), NULL);
 }
 
 static int measure_costs(struct nt_bpf_loader *loader)
@@ -258,6 +282,9 @@ static int measure_costs(struct nt_bpf_loader *loader)
 	if (r < 0)
 		return r;
 	loader->costs.count_ns = time_trial(loader, &inner);
+	r = measure_detail(loader, &inner);
+	if (r < 0)
+		return r;
 	nt_link_free(nt_take(count));
 	site.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
 	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", 0, &site, 1, &entry);

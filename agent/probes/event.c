@@ -93,6 +93,21 @@ int nt_event_read_capture(const void *record, size_t size, struct nt_event_captu
 	return 0;
 }
 
+int nt_event_read_detail(const void *record, size_t size, struct nt_event_detail *ret_detail)
+{
+	struct nt_event_detail detail;
+
+	if (size != sizeof(detail))
+		return -EBADMSG;
+	memcpy(&detail, record, sizeof(detail));
+	if (detail.h.type != NT_EVENT_DETAIL || detail.h.size != size ||
+	    detail.class >= NT_DETAIL_CLASSES ||
+	    ((detail.h.flags & NT_CALL_RETURNED) && detail.ret_ns < detail.h.entry_ns))
+		return -EBADMSG;
+	*ret_detail = detail;
+	return 0;
+}
+
 int nt_event_read_query(const void *record, size_t size, struct nt_event_query *ret_query)
 {
 	struct nt_event_query query;

@@ -275,6 +275,18 @@ void nt_publisher_heartbeat(struct nt_publisher *publisher, const char *key, uin
 	publish(publisher, NT_TOPIC_WINDOW, key, publisher->boot_ns, &message);
 }
 
+void nt_publisher_detail(struct nt_publisher *publisher, const char *key,
+			 const struct nt_detail *detail)
+{
+	struct nt_message message = {
+		.watermark_boot_ns = detail->end_boot_ns,
+		.body = NT_BODY_DETAIL,
+		.detail = *detail,
+	};
+
+	publish(publisher, NT_TOPIC_DETAIL, key, detail->end_boot_ns, &message);
+}
+
 void nt_publisher_node(struct nt_publisher *publisher, const struct nt_node_vector *node)
 {
 	struct nt_message message = {

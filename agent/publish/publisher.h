@@ -49,6 +49,8 @@ void nt_publisher_window(struct nt_publisher *publisher, const char *key,
 			 const struct nt_window *window, uint64_t watermark_ns);
 void nt_publisher_heartbeat(struct nt_publisher *publisher, const char *key, uint32_t ranks,
 			    uint64_t watermark_ns);
+void nt_publisher_detail(struct nt_publisher *publisher, const char *key,
+			 const struct nt_detail *detail);
 void nt_publisher_node(struct nt_publisher *publisher, const struct nt_node_vector *node);
 
 /* Makes published messages visible to readers. */

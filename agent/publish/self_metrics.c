@@ -335,6 +335,19 @@ static const struct metric_row rows[] = {
 		"Allocations of device memory of an impossible size, which were discarded."),
 	COUNTER("gpu_releases_unmatched", NULL, tracker.heap_unmatched,
 		"Releases of device memory whose allocation was not observed, or the reverse."),
+	GAUGE("detail_processes", detailed, "Processes at level L1 or above now."),
+	COUNTER("detail_records", NULL, tracker.detail.records,
+		"Records of single calls sent, at level L1 or above."),
+	COUNTER("detail_lost", NULL, tracker.detail.lost,
+		"Calls at level L1 that were lost: over the rate, or without room. Those that are "
+		"sampled out are not among them."),
+	COUNTER("detail_events_dropped", NULL, attach.dropped[NT_EVENT_DETAIL],
+		"Sampled calls dropped in the kernel: their ring was full, or it had no memory."),
+	COUNTER("detail_unowned", NULL, tracker.detail.unowned,
+		"Calls at level L1 of no known rank, or of one whose job is not known yet."),
+	COUNTER("detail_failures", NULL, detail_failures,
+		"Levels or limits of processes that could not be set."),
+	COUNTER("over_cap", "what=\"details\"", tracker.detail.over_cap, OVER_CAP),
 	COUNTER("graph_launches", NULL, tracker.graphs.launches,
 		"Launches of CUDA graphs that contain communication."),
 	COUNTER("gemms", NULL, tracker.gemms,
@@ -505,7 +518,7 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 
 	for (int i = 0; i < NT_EVENT_TYPE_END; i++) {
 		if (i != NT_EVENT_GPU && i != NT_EVENT_QUERY && i != NT_EVENT_GEMM &&
-		    i != NT_EVENT_CAPTURE) /* no calls */
+		    i != NT_EVENT_CAPTURE && i != NT_EVENT_DETAIL) /* no calls */
 			lost += attach->dropped[i];
 	}
 	return lost;

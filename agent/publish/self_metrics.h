@@ -52,7 +52,7 @@ struct nt_self_metrics_reading {
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
 	struct nt_httpd_stats http; /* zeros without a server */
 	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, attach_failures,
-		uncovered_calls;
+		uncovered_calls, detail_failures, detailed;
 	uint64_t cpu_ns, resident_bytes;
 };
 

@@ -152,13 +152,17 @@ struct nt_process {
 	uint64_t starts; /* calls so far that only begin communication */
 	uint64_t lost_counted; /* as last read from its counters in the kernel */
 	uint32_t shed; /* NT_WIRE_SHED_*: what of it is not observed */
-	uint32_t level; /* in force, 0 to 3 */
 	bool paused;
 	uint64_t paused_ns; /* begin of the current or last pause */
 	uint64_t resumed_ns; /* completely observed since then; 0: from the start */
 	uint64_t unobserved_ns; /* sum of the pauses that have ended */
 	uint64_t ended_ns; /* boot time of its end; 0: it runs */
 	struct nt_unprobed_time unprobed;
+	/* Single calls, at level L1 or above (agent/tracker/tracker_detail.c). */
+	uint32_t level; /* in force, 0 to 3 */
+	uint32_t detail_rate; /* records a second, of one rank */
+	double detail_granted; /* part of the kernel side's that its budget leaves */
+	struct nt_detail_rates detail_rates; /* as last read */
 	UT_hash_handle hh;
 };
 

@@ -36,6 +36,7 @@ struct nt_rank_sums {
 	bool asynchronous;
 };
 
+struct nt_detail_log;
 struct nt_tracker_key;
 
 struct nt_rank {
@@ -54,6 +55,7 @@ struct nt_rank {
 	struct nt_call_order call_order; /* of Gloo's calls */
 	struct nt_stream_order *order; /* owned; NULL until an asynchronous call */
 	struct nt_gpu *gpu; /* owned; NULL until a plugin reports a kernel */
+	struct nt_detail_log *detail; /* owned by agent/tracker/tracker_detail.c; NULL: none */
 	struct nt_completion *completion; /* owned; NULL until its process queries an event */
 	struct nt_accounting work;
 	struct nt_rank_sums sums;

@@ -243,7 +243,7 @@ void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id)
 	id->pod_uid = process->placement.pod_uid;
 }
 
-static void fill_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
+void nt_window_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id)
 {
 	const struct nt_process *process = rank->process;
 
@@ -429,7 +429,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	};
 	if (rank->process->facts.env.restart_count > 0)
 		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;
-	fill_rank(rank, context->node, &message->window.rank);
+	nt_window_rank(rank, context->node, &message->window.rank);
 	fill_sums(rank, &message->window);
 	correct_sums(rank, context, &message->window);
 	fill_counters(context->counters, &message->window);

@@ -43,6 +43,9 @@ NT_DEFINE_AUTO(nt_window_message, nt_window_free)
 /* The current identity of the rank: job, pod and the like. Borrows as above. */
 void nt_window_name(const struct nt_rank *rank, struct nt_rank_id *id);
 
+/* The same with its place in the job and the process. */
+void nt_window_rank(const struct nt_rank *rank, const char *node, struct nt_rank_id *ret_id);
+
 const struct nt_window *nt_window_get(const struct nt_window_message *message);
 /* Pairs of peer and direction that are not in it: it has as many as it may. */
 uint32_t nt_window_transfers_over_cap(const struct nt_window_message *message);

@@ -20,6 +20,7 @@ int nt_tracker_new(const struct nt_tracker_options *options, struct nt_tracker *
 	tracker->registry.memory = options->source.memory;
 	tracker->registry.boot = options->boot;
 	tracker->registry.epochs = options->seed;
+	tracker->details_drawn = options->seed;
 	nt_share_init(&tracker->share, NT_TRACKER_PROCESSES);
 	nt_share_init(&tracker->key_share, NT_TRACKER_KEYS);
 	nt_share_init(&tracker->registry.share, NT_REGISTRY_COMMS);

@@ -33,6 +33,7 @@ enum {
 	NT_TRACKER_KEYS = 256, /* shared among owners */
 	NT_TRACKER_HELD_BYTES = 8 << 20, /* of windows held until their tenant is known */
 	NT_TRACKER_HELD_SHARE = 2 << 20, /* of one pod or container */
+	NT_TRACKER_DETAIL_BYTES = 8 << 20, /* of logs of single calls, of all ranks */
 };
 
 #define NT_TRACKER_HELD_NS (30 * NT_SECOND) /* the longest hold */
@@ -78,6 +79,10 @@ struct nt_tracker_sink {
 	void (*ranked)(void *data, uint32_t pid, uint64_t start_boot_ns);
 	/* Wanted: nt_tracker_site_found() of an address in the process. NULL: not reported. */
 	void (*site_wanted)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t address);
+	/*
+	 * Single calls of a rank at level L1; all borrowed. NULL: no process has a level above 0.
+	 */
+	void (*detail)(void *data, const char *key, const struct nt_detail *detail);
 	/* No message of the key was sent for a second. */
 	void (*heartbeat)(void *data, const char *key, uint32_t ranks, uint64_t watermark_ns);
 	void *data;
@@ -93,6 +98,13 @@ struct nt_tracker_options {
 	double gpu_peak_flops; /* of one GPU for 16-bit types; 0: by its model */
 	struct nt_tracker_source source;
 	struct nt_tracker_sink sink;
+};
+
+struct nt_tracker_detail_stats {
+	uint64_t messages, records;
+	uint64_t lost; /* calls over their rate or budget, or without room */
+	uint64_t unowned; /* calls of no rank, or of one that has no key yet */
+	uint64_t over_cap; /* calls without a log: NT_TRACKER_DETAIL_BYTES are in use */
 };
 
 struct nt_tracker_stats {
@@ -134,6 +146,7 @@ struct nt_tracker_stats {
 	uint64_t gemms, gemms_unread, gemms_over_cap;
 	uint64_t gemm_spans_over_cap; /* kernels: more multiplications came since than are kept */
 	uint64_t gemm_windows_partial; /* whose share of GPU time is not known */
+	struct nt_tracker_detail_stats detail;
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
@@ -223,17 +236,45 @@ bool nt_tracker_traits(const struct nt_tracker *tracker, uint32_t pid,
 void nt_tracker_shed(struct nt_tracker *tracker, uint32_t pid, uint32_t shed);
 struct nt_level_table;
 
-/* What the requests in force change. `changed`: the level of a process; `stack`: of a new request. */
+/*
+ * What the requests in force change. `changed`: the level of a process is to be set, which may fail:
+ * then it is reported again; `stack`: of a new request. `least`: of all processes.
+ */
 struct nt_tracker_requests {
+	uint32_t least;
 	void (*changed)(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level);
 	void (*stack)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id);
 	void *data;
 };
 
-/* Sets the level of each process with ranks: the highest of theirs. Reports each change once. */
+/* The level of a process is the highest of its ranks. */
 void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_table *table,
 			      uint64_t real_ns, const struct nt_tracker_requests *requests);
 
+/*
+ * The level of a process, 0 to 3: from 1 on, single calls are handed out. -ESRCH: it is not watched.
+ * A level ends with the process, and when it is no longer watched.
+ */
+NT_MUST_CHECK int nt_tracker_set_level(struct nt_tracker *tracker, uint32_t pid,
+				       uint64_t start_boot_ns, uint32_t level);
+/*
+ * Records a second of the process, of all kinds; and the part of those of the kernel side that its
+ * budget leaves (agent/governor/governor.h). Before the first call nothing is recorded.
+ */
+void nt_tracker_set_detail_rate(struct nt_tracker *tracker, uint32_t pid, uint32_t rate,
+				double granted);
+/*
+ * Takes a call or event of a process at level L1, from other sources than the probe table. Its
+ * thread selects the rank; call->call is of static duration; call->probability is that of sampling
+ * so far, 1: none. -ESRCH: the process is not at L1; -ENOENT: the thread belongs to no rank, counted.
+ */
+int nt_tracker_detail(struct nt_tracker *tracker, uint32_t pid, const struct nt_detail_call *call,
+		      uint64_t now_ns);
+/* Takes a call that the kernel side has sampled. */
+void nt_tracker_detail_event(struct nt_tracker *tracker, const struct nt_event_detail *event);
+/* Calls and losses of the kernel side so far. */
+void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
+			     const struct nt_detail_rates *rates);
 /* Reports each thread inside a call at now_ns: nt_tracker_look(), then once per thread. */
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,

@@ -167,6 +167,15 @@ static void note_collective(struct nt_process *process, const struct nt_thread *
 		});
 }
 
+/* Of the call that was just counted. */
+static uint64_t number_of(const struct nt_communicator *comm,
+			  const struct nt_communicator_call *made)
+{
+	if (made->number)
+		return made->number;
+	return nt_communicator_is_collective(made->op) ? comm->last : comm->own_number[made->op];
+}
+
 static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		    const struct nt_probe *probe, const struct nt_event_call *call)
 {
@@ -186,8 +195,12 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 		process->mpi_called = true;
 	comm = nt_registry_find(&tracker->registry, process, probe->library, handle);
 	rank = comm ? rank_of(tracker, process, thread, comm) : NULL;
-	if (!rank || nt_tracker_captured(process, probe, call, comm, &made))
+	if (!rank)
 		return;
+	if (nt_tracker_captured(process, probe, call, comm, &made)) {
+		nt_tracker_detail_comm(tracker, rank, probe, call, comm, &made, 0);
+		return;
+	}
 	if (thread)
 		thread->comm_calls++;
 	time_peers(tracker, comm, &made);
@@ -197,6 +210,7 @@ static void on_comm(struct nt_tracker *tracker, struct nt_process *process,
 	if (nt_rank_comm(rank, comm, &made, nt_probe_word(call, probe->stream), call->launches))
 		nt_tracker_stepped(tracker, rank);
 	note_collective(process, thread, probe, comm, &made);
+	nt_tracker_detail_comm(tracker, rank, probe, call, comm, &made, number_of(comm, &made));
 }
 
 static void on_sync(struct nt_process *process, const struct nt_probe *probe,
@@ -353,6 +367,7 @@ void nt_tracker_give(struct nt_tracker *tracker, struct nt_process *process,
 		meet(tracker, process);
 	if (probe->library == NT_LIBRARY_CUDART)
 		process->runtime = true;
+	nt_tracker_detail_call(tracker, process, probe, call);
 	if (call->h.flags & NT_CALL_MEMORY) {
 		nt_tracker_memory(tracker, process, probe, call);
 		return;

@@ -116,6 +116,8 @@ struct nt_tracker {
 	uint64_t gpu_second; /* in which these batches came */
 	uint32_t gpu_batches;
 	uint32_t gpu_lines; /* so far in that minute */
+	size_t detail_logs; /* of all ranks */
+	uint64_t details_drawn; /* state of the random numbers for them */
 	struct nt_tracker_stats stats;
 };
 
@@ -221,6 +223,22 @@ void nt_tracker_shed_heap(const struct nt_tracker *tracker, struct nt_process *p
 void nt_tracker_report_heap(const struct nt_tracker *tracker, struct nt_rank *rank,
 			    struct nt_window_context *context);
 void nt_tracker_add_heap(struct nt_tracker_stats *sum, const struct nt_gpu_heap *heap);
+
+/*
+ * agent/tracker/tracker_detail.c: records a call of a process at level L1, which is no collective or
+ * the like; records such a call, whose number is 0 if it was captured. Sends what is due, or all.
+ */
+void nt_tracker_detail_call(struct nt_tracker *tracker, struct nt_process *process,
+			    const struct nt_probe *probe, const struct nt_event_call *call);
+void nt_tracker_detail_comm(struct nt_tracker *tracker, struct nt_rank *rank,
+			    const struct nt_probe *probe, const struct nt_event_call *call,
+			    const struct nt_communicator *comm,
+			    const struct nt_communicator_call *made, uint64_t number);
+void nt_tracker_tick_details(struct nt_tracker *tracker, struct nt_process *process,
+			     uint64_t now_ns);
+void nt_tracker_end_details(struct nt_tracker *tracker, struct nt_process *process,
+			    uint64_t now_ns);
+void nt_tracker_drop_details(struct nt_tracker *tracker, struct nt_process *process);
 
 /*
  * agent/tracker/tracker_graph.c: captures, and launches of what was captured. True: the call, or

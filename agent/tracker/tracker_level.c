@@ -6,9 +6,9 @@
 
 /* A rank without a key has sent no window yet: it can only be reached by its node. */
 static uint32_t level_wanted(const struct nt_tracker *tracker, const struct nt_process *process,
-			     const struct nt_level_table *table, uint64_t real_ns)
+			     const struct nt_level_table *table, uint64_t real_ns, uint32_t least)
 {
-	uint32_t highest = 0;
+	uint32_t highest = least;
 
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		const struct nt_rank *rank = process->rank[i];
@@ -44,12 +44,10 @@ void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_
 
 	HASH_ITER(hh, tracker->processes, process, next)
 	{
-		const uint32_t level = level_wanted(tracker, process, table, real_ns);
+		const uint32_t level = level_wanted(tracker, process, table, real_ns, requests->least);
 
-		if (level != process->level) {
-			process->level = level;
+		if (level != process->level)
 			requests->changed(requests->data, process->pid, process->start_ns, level);
-		}
 		if (requests->stack)
 			take_stacks(process, table, real_ns, requests);
 	}

@@ -30,6 +30,7 @@ struct nt_tracker_candidate *nt_tracker_find_candidate(const struct nt_tracker *
 void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *process)
 {
 	nt_tracker_discard(tracker, process);
+	nt_tracker_drop_details(tracker, process);
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		nt_tracker_leave_key(tracker, process->rank[i], tracker->now_ns);
 		nt_tracker_add_completion(&tracker->stats, process->rank[i]);
@@ -47,6 +48,7 @@ void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *proc
 void nt_tracker_send_rest(struct nt_tracker *tracker, struct nt_process *process, uint64_t boot_ns,
 			  bool ended)
 {
+	nt_tracker_end_details(tracker, process, boot_ns);
 	for (uint32_t i = 0; i < process->ranks; i++) {
 		struct nt_rank *rank = process->rank[i];
 

@@ -470,6 +470,7 @@ void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns)
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		for (uint32_t i = 0; i < p->ranks; i++)
 			tick_rank(tracker, p->rank[i], now_ns);
+		nt_tracker_tick_details(tracker, p, now_ns);
 	}
 	HASH_ITER(hh, tracker->keys, key, next)
 	tick_key(tracker, key, now_ns);
@@ -479,6 +480,7 @@ void nt_tracker_drain(struct nt_tracker *tracker, uint64_t now_ns)
 {
 	for (struct nt_process *p = tracker->processes; p; p = p->hh.next) {
 		nt_tracker_release_one(tracker, p);
+		nt_tracker_end_details(tracker, p, now_ns);
 		for (uint32_t i = 0; i < p->ranks; i++) {
 			struct nt_rank *rank = p->rank[i];
 

@@ -7,7 +7,7 @@ set -euo pipefail
 kept() {
   cat <<'KEPT'
 nt_bus_reader_fd	the agent's loop will wait for the control topic with it (levels)
-nt_bus_reader_seek_end	the control topic is read from its end (levels)
+nt_tracker_detail	RDMA and events of the system become records by it (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
 nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
 nt_memory_live	stacks are read with it (levels)

@@ -36,6 +36,7 @@ agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
+agent/detail: common proto bpf/event.h plugin/gpu_record.h
 agent/steps: common proto bpf/event.h plugin/gpu_record.h
 agent/tracker: control common proto bpf/event.h plugin/gpu_record.h
 agent/publish: control common proto bpf/event.h plugin/gpu_record.h

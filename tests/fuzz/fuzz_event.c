@@ -79,6 +79,17 @@ static void read_capture(const uint8_t *data, size_t size)
 		assert(size == sizeof(capture) && memcmp(&capture, data, size) == 0);
 }
 
+static void read_detail(const uint8_t *data, size_t size)
+{
+	struct nt_event_detail detail;
+
+	if (nt_event_read_detail(data, size, &detail) < 0)
+		return;
+	assert(size == sizeof(detail) && memcmp(&detail, data, size) == 0);
+	assert(detail.class < NT_DETAIL_CLASSES);
+	assert(!(detail.h.flags & NT_CALL_RETURNED) || detail.ret_ns >= detail.h.entry_ns);
+}
+
 /* In memory that ends with it. */
 static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
 		       struct sums *sums)
@@ -92,6 +103,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 	read_query(event, size);
 	read_gemm(event, size, sums->spans);
 	read_capture(event, size);
+	read_detail(event, size);
 	if (nt_event_read_gpu(event, size, &gpu) == 0) {
 		assert(gpu.records >= 1 && gpu.records <= NT_GPU_BATCH);
 		assert(gpu.h.size == size && NT_GPU_BYTES(gpu.records) <= size);

@@ -40,6 +40,22 @@ static void check_window(const struct nt_window *window)
 	}
 }
 
+static void check_detail(const struct nt_detail *detail)
+{
+	check_text(detail->rank.pod);
+	assert(detail->records <= NT_WIRE_MAX_DETAILS);
+	assert(detail->counts <= NT_WIRE_MAX_DETAIL_KINDS);
+	for (size_t i = 0; i < detail->records; i++) {
+		const struct nt_detail_call *record = &detail->record[i];
+
+		check_text(record->call);
+		assert((unsigned int)record->kind < NT_DETAIL_KIND_END);
+		assert((unsigned int)record->op < NT_OP_END);
+		assert(record->words <= NT_WIRE_MAX_DETAIL_WORDS);
+		assert(record->probability - record->probability == 0); /* finite */
+	}
+}
+
 /* A field that no version has sends a message the long way through protobuf-c: it means the same. */
 static void check_long_way(const uint8_t *data, size_t size, const struct nt_buf *once)
 {
@@ -70,6 +86,8 @@ static int run(const uint8_t *data, size_t size)
 	(void)nt_message_real_ns(first, first->watermark_boot_ns);
 	if (first->body == NT_BODY_WINDOW)
 		check_window(&first->window);
+	if (first->body == NT_BODY_DETAIL)
+		check_detail(&first->detail);
 	if (first->body == NT_BODY_NONE) {
 		assert(nt_message_encode(first, &once) == -EINVAL);
 		return 0;

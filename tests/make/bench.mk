@@ -66,7 +66,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti, nccl or nvml)
@@ -86,6 +86,8 @@ bench-bus: all $(BENCH)/bus_fill $(BENCH)/bus_raw ## CPU and memory of the aggre
 	$(Q)bench/bus.sh $(SIZES)
 bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a real Kafka (RANKS=8)
 	$(Q)bench/bytes.sh $(RANKS)
+bench-detail: all sim ## what level 1 costs the agent: records a second, bytes of each (RANKS=8)
+	$(Q)bench/detail.sh $(RANKS)
 bench-decode: $(BENCH)/decode ## CPU and allocations of decoding a window, beside protobuf-c (FILES=...)
 	$(Q)bench/decode.sh $(FILES)
 bench-detect: $(BENCH)/detect ## CPU of a detection pass by the number of ranks, beside scikit-learn and sysTrace (RANKS=1000 10000)

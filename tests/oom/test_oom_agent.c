@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "agent/detail/detail_log.h"
+#include "agent/detail/detail_set.h"
 #include "agent/discover/probed_ranks.h"
 #include "agent/elf/elf.h"
 #include "agent/heap/gpu_heap.h"
@@ -198,6 +200,30 @@ static void device_memory_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(hold_memory, NULL) >= 6);
 }
 
+/* A process that finds no room has no level. */
+static int be_detailed(void *data)
+{
+	const struct nt_detail_set_limits limits = {.rank = 100, .owner = 100, .node = 100};
+	nt_auto(nt_detail_set) struct nt_detail_set *set = NULL;
+	struct nt_detail_log *log = nt_detail_log_new(0);
+	int r = log ? nt_detail_set_new(&limits, &set) : -ENOMEM;
+
+	(void)data;
+	nt_detail_log_free(log);
+	for (uint32_t pid = 1; r == 0 && pid <= 40; pid++)
+		r = nt_detail_set_put(set, pid, pid, 1, 1);
+	if (r < 0)
+		return r;
+	nt_detail_set_divide(set);
+	return nt_detail_set_count(set) == 40 ? 0 : -EPROTO;
+}
+
+static void levels_survive_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(be_detailed, NULL) >= 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +231,7 @@ int main(void)
 		cmocka_unit_test(interpreters_survive_failed_allocations),
 		cmocka_unit_test(pods_survive_failed_allocations),
 		cmocka_unit_test(device_memory_survives_failed_allocations),
+		cmocka_unit_test(levels_survive_failed_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

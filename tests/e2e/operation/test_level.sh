@@ -30,6 +30,8 @@ expect_levels "rank 3 at level 1" 0,0,0,1,0,0,0,0
 [ "$(level --json | jq -c '[.items[] | [.kind, .rank, .level, .ranks, .in_force, .reason, .automatic]]')" = \
   '[["rank",3,1,1,1,"operator",false]]' ] || fail "listed: $(level --json)"
 level | grep -q "^$job_name/3 .* 1 .* 1/1 " || fail "the table: $(level)"
+recorded() { "$bin/neutracer" detail --bus "spool:$work/spool" --seconds 2s --json "$job_name" | jq -c 'select(.kind) | .rank' | sort -u; }
+[ "$(recorded)" = 3 ] || fail "records of single calls of ranks $(recorded | tr '\n' ' '), wanted 3 alone"
 stop_agent node-a KILL
 stop "$agg_pid" KILL
 start_aggregator --auto-level-time 6s

@@ -77,6 +77,7 @@ struct node {
 	enum nt_gpu_shared shared_card; /* of any two processes */
 	uint32_t card_lookups;
 	uint64_t sites_wanted, site_wanted; /* how often, and the last one */
+	void (*take_detail)(const char *key, const struct nt_detail *detail); /* or NULL */
 	uint64_t now_ns;
 };
 
@@ -273,6 +274,14 @@ static inline void node_site_wanted(void *data, uint32_t pid, uint64_t start_boo
 	node->site_wanted = address;
 }
 
+static inline void node_detail(void *data, const char *key, const struct nt_detail *detail)
+{
+	const struct node *node = data;
+
+	if (node->take_detail)
+		node->take_detail(key, detail);
+}
+
 /* outside_ns: overhead of a probed call outside its own time. */
 static inline void node_start_with(struct node *node, uint64_t outside_ns)
 {
@@ -296,6 +305,7 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 		.sink = {.window = node_window,
 			 .ranked = node_ranked,
 			 .site_wanted = node_site_wanted,
+			 .detail = node_detail,
 			 .heartbeat = node_heartbeat,
 			 .data = node},
 	};

@@ -48,14 +48,50 @@ static struct nt_message golden_detail = {
 		},
 };
 
+static uint64_t golden_detail_words[] = {3035, 18446744073709551614ULL};
+static struct nt_detail_call golden_detail_records[] = {
+	{
+		.kind = NT_DETAIL_KIND_COMM,
+		.call = "ncclSend",
+		.thread = 3030,
+		.entry_boot_ns = 3031,
+		.return_boot_ns = 3032,
+		.bytes = 3033,
+		.result = -6,
+		.comm = 0xc400000000000002,
+		.number = 3034,
+		.op = NT_OP_SEND,
+		.peer = 8,
+		.probability = 0.5,
+		.word = golden_detail_words,
+		.words = 2,
+	},
+	{.kind = NT_DETAIL_KIND_NET, .call = "tcp_retransmit_skb", .probability = 1},
+};
+static struct nt_detail_count golden_detail_count = {
+	.kind = NT_DETAIL_KIND_LAUNCH,
+	.seen = 3040,
+	.lost = 3041,
+};
+
 /* Later files, with the fields that were added since. */
-static struct nt_message golden_detail_2;
+static struct nt_message golden_detail_2, golden_detail_3;
 
 static inline void golden_fill_detail(void)
 {
 	golden_detail_2 = golden_detail;
 	golden_detail_2.detail.rank.replica = "worker-3";
 	golden_detail_2.detail.rank.pod_uid = "12345678-90ab-cdef-1234-567890abcdef";
+
+	golden_detail_3 = golden_detail_2;
+	golden_detail_3.detail.level = 3;
+	golden_detail_3.detail.start_boot_ns = 3020;
+	golden_detail_3.detail.end_boot_ns = 3021;
+	golden_detail_3.detail.record = golden_detail_records;
+	golden_detail_3.detail.records = 2;
+	golden_detail_3.detail.count = &golden_detail_count;
+	golden_detail_3.detail.counts = 1;
+	golden_detail_3.detail.granted = 0.25;
 }
 
 #endif

@@ -44,9 +44,11 @@ static void start(struct bench *b)
 	assert_int_equal(nt_bus_open(b->url, NULL, &b->bus), 0);
 	assert_int_equal(nt_publisher_new(b->bus, "n1", 0xb007, &b->publisher), 0);
 	nt_publisher_set_time(b->publisher, 5000, 1003005000);
-	assert_int_equal(
-		nt_bus_reader_open(b->url, 1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE, &b->reader),
-		0);
+	assert_int_equal(nt_bus_reader_open(b->url,
+					    1U << NT_TOPIC_WINDOW | 1U << NT_TOPIC_NODE |
+						    1U << NT_TOPIC_DETAIL,
+					    &b->reader),
+			 0);
 }
 
 static void stop(struct bench *b)
@@ -65,6 +67,39 @@ static struct nt_message *take(struct bench *b, struct nt_bus_record *record)
 	assert_int_equal(nt_bus_reader_next(b->reader, 1000, record), 1);
 	assert_int_equal(nt_message_decode(record->value, record->value_len, &message), 0);
 	return message;
+}
+
+static void single_calls_arrive_on_their_own_topic(void **state)
+{
+	static struct nt_detail_call call = {
+		.kind = NT_DETAIL_KIND_COMM, .call = "ncclAllReduce", .probability = 1};
+	const struct nt_detail detail = {
+		.rank = window.rank,
+		.call = "",
+		.level = 1,
+		.start_boot_ns = 1000,
+		.end_boot_ns = 2000,
+		.record = &call,
+		.records = 1,
+	};
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	struct nt_bus_record record;
+	struct bench b;
+
+	(void)state;
+	start(&b);
+	nt_publisher_detail(b.publisher, "mpi:77", &detail);
+	assert_int_equal(nt_publisher_flush(b.publisher), 0);
+	message = take(&b, &record);
+	assert_int_equal(record.topic, NT_TOPIC_DETAIL);
+	assert_int_equal(record.key_len, strlen("mpi:77"));
+	assert_memory_equal(record.key, "mpi:77", record.key_len);
+	assert_int_equal(message->seq, 1);
+	assert_int_equal(message->body, NT_BODY_DETAIL);
+	assert_int_equal(message->detail.rank.rank, 3);
+	assert_int_equal(message->detail.records, 1);
+	assert_string_equal(message->detail.record[0].call, "ncclAllReduce");
+	stop(&b);
 }
 
 static void a_window_arrives_in_its_envelope(void **state)
@@ -305,6 +340,7 @@ static void what_cannot_be_sent_uses_up_its_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(single_calls_arrive_on_their_own_topic),
 		cmocka_unit_test(a_window_arrives_in_its_envelope),
 		cmocka_unit_test(a_publisher_with_a_key_signs_what_it_sends),
 		cmocka_unit_test(messages_wait_for_the_key_and_are_then_sent_in_order),
