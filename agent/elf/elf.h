@@ -89,6 +89,23 @@ typedef void (*nt_elf_name_fn)(void *data, const char *name);
 NT_MUST_CHECK int nt_elf_each_name(struct nt_elf *elf, const char *prefix, nt_elf_name_fn fn,
 				   void *data);
 
+/*
+ * Link-time addresses of up to NT_ELF_OBJECTS data objects, in one pass as above; 0: not defined here.
+ * Fails as nt_elf_find_all().
+ */
+enum {
+	NT_ELF_OBJECTS = 8,
+};
+NT_MUST_CHECK int nt_elf_find_objects(struct nt_elf *elf, const char *const *name, size_t n,
+				      uint64_t *ret_address);
+
+/*
+ * What is added to a link-time address, where `start` is the address of the file's offset in an
+ * executable mapping. It wraps. -ENOENT: the file has no code there.
+ */
+NT_MUST_CHECK int nt_elf_load_bias(const struct nt_elf *elf, uint64_t start, uint64_t offset,
+				   uint64_t *ret_bias);
+
 /* Build-id as hex; empty where there is none. */
 const char *nt_elf_build_id(const struct nt_elf *elf);
 
