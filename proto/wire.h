@@ -38,6 +38,9 @@ enum {
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
+	NT_WIRE_MAX_STACKS = 32, /* threads of one rank in one window */
+	NT_WIRE_MAX_FRAMES = 128, /* of one thread */
+	NT_WIRE_MAX_INCIDENT_STACKS = 16, /* threads of one incident */
 	NT_WIRE_MAX_DELIVERIES = 64,
 	NT_WIRE_MAX_POSITIONS = 1024,
 	NT_WIRE_MAX_STATE_BYTES = 256 << 10,
@@ -231,6 +234,29 @@ struct nt_gemms {
 	uint64_t graph_launches_read; /* of graph_launches */
 };
 
+struct nt_wire_stack_frame {
+	const char *function, *file;
+	uint32_t line;
+	bool native;
+};
+
+/* The stack of one thread. */
+struct nt_wire_stack {
+	uint64_t request, boot_ns, read_ns;
+	uint32_t tid, left_out;
+	bool is_main, holds_gil, gc_running;
+	const char *name, *state, *wait, *interpreter, *python_reason, *native_reason;
+	struct nt_wire_stack_frame *frame;
+	size_t frames;
+};
+
+struct nt_wire_incident_stack {
+	uint32_t rank;
+	bool is_culprit;
+	struct nt_wire_stack stack;
+	uint64_t real_ns; /* when it was read */
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -276,6 +302,8 @@ struct nt_window {
 	size_t step_samples;
 	struct nt_heap_window heap;
 	struct nt_gemms gemms;
+	struct nt_wire_stack *stack;
+	size_t stacks;
 };
 
 struct nt_metric_value {
@@ -351,6 +379,8 @@ struct nt_wire_incident {
 	size_t evidences;
 	struct nt_delivery *delivery;
 	size_t deliveries;
+	struct nt_wire_incident_stack *stack;
+	size_t stacks;
 };
 
 struct nt_position {

@@ -277,6 +277,33 @@ static const struct nt_wire_field fields_nt_gemms[] = {
 };
 SHAPE(nt_gemms, gemms, NULL);
 
+static const struct nt_wire_field fields_nt_wire_stack_frame[] = {
+	TEXT(StackFrame, nt_wire_stack_frame, function),
+	TEXT(StackFrame, nt_wire_stack_frame, file),
+	U32(StackFrame, nt_wire_stack_frame, line),
+	BOOL(StackFrame, nt_wire_stack_frame, native),
+};
+SHAPE(nt_wire_stack_frame, stack_frame, NULL);
+
+static const struct nt_wire_field fields_nt_wire_stack[] = {
+	U64(Stack, nt_wire_stack, request),
+	U64(Stack, nt_wire_stack, boot_ns),
+	U32(Stack, nt_wire_stack, tid),
+	TEXT(Stack, nt_wire_stack, name),
+	TEXT(Stack, nt_wire_stack, state),
+	TEXT(Stack, nt_wire_stack, wait),
+	BOOL(Stack, nt_wire_stack, is_main),
+	BOOL(Stack, nt_wire_stack, holds_gil),
+	BOOL(Stack, nt_wire_stack, gc_running),
+	TEXT(Stack, nt_wire_stack, interpreter),
+	MANY(Stack, nt_wire_stack, frame, frames, NT_WIRE_MAX_FRAMES, StackFrame, nt_wire_stack_frame),
+	U32(Stack, nt_wire_stack, left_out),
+	TEXT(Stack, nt_wire_stack, python_reason),
+	TEXT(Stack, nt_wire_stack, native_reason),
+	U64(Stack, nt_wire_stack, read_ns),
+};
+SHAPE(nt_wire_stack, stack, NULL);
+
 static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, rank, Rank, nt_rank_id),
 	U64(Window, nt_window, start_boot_ns),
@@ -325,6 +352,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	U64(Window, nt_window, ended_early_ns),
 	ONE(Window, nt_window, heap, GpuHeap, nt_heap_window),
 	ONE(Window, nt_window, gemms, Gemms, nt_gemms),
+	MANY(Window, nt_window, stack, stacks, NT_WIRE_MAX_STACKS, Stack, nt_wire_stack),
 };
 SHAPE(nt_window, window, NULL);
 
@@ -417,6 +445,14 @@ static const struct nt_wire_field fields_nt_delivery[] = {
 };
 SHAPE(nt_delivery, delivery, NULL);
 
+static const struct nt_wire_field fields_nt_wire_incident_stack[] = {
+	U32(IncidentStack, nt_wire_incident_stack, rank),
+	BOOL(IncidentStack, nt_wire_incident_stack, is_culprit),
+	ONE(IncidentStack, nt_wire_incident_stack, stack, Stack, nt_wire_stack),
+	U64(IncidentStack, nt_wire_incident_stack, real_ns),
+};
+SHAPE(nt_wire_incident_stack, incident_stack, NULL);
+
 static const struct nt_wire_field fields_nt_wire_incident[] = {
 	TEXT(Incident, nt_wire_incident, id),
 	TEXT(Incident, nt_wire_incident, state),
@@ -434,6 +470,7 @@ static const struct nt_wire_field fields_nt_wire_incident[] = {
 	ONE(Incident, nt_wire_incident, cost, Cost, nt_cost),
 	ENUM(Incident, nt_wire_incident, tier, Tier, nt_tier, NT_TIER_END),
 	ENUM(Incident, nt_wire_incident, own_source, OwnSource, nt_own_source, NT_OWN_SOURCE_END),
+	MANY(Incident, nt_wire_incident, stack, stacks, NT_WIRE_MAX_INCIDENT_STACKS, IncidentStack, nt_wire_incident_stack),
 	F64(Incident, nt_wire_incident, confidence),
 	F64(Incident, nt_wire_incident, completeness),
 	MANY(Incident, nt_wire_incident, evidence, evidences, NT_WIRE_MAX_EVIDENCE, Evidence, nt_wire_evidence),
