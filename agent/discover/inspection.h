@@ -41,7 +41,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_RANK_FILE, /* library: NT_ANSWER_SITES with a descriptor, or DONE */
 	NT_INSPECT_MPI_CODE, /* NT_ANSWER_MPI_CODE, or DONE */
 	NT_INSPECT_CODE_PLACE, /* address: NT_ANSWER_CODE_PLACE, or DONE */
-	NT_INSPECT_STACK, /* thread: NT_ANSWER_STACK */
+	NT_INSPECT_STACK, /* thread; address: a number of the client: NT_ANSWER_STACK */
 	NT_INSPECT_END,
 };
 

@@ -134,7 +134,7 @@ const char *nt_stack_reason_text(enum nt_stack_reason reason)
 		[NT_STACK_NO_UNWIND_INFO] = "no call-frame information",
 		[NT_STACK_WRONG_MACHINE] = "native frames are read on x86-64 only",
 		[NT_STACK_ENDED] = "thread has ended",
-		[NT_STACK_STALLED] = "reading the process took too long",
+		[NT_STACK_STALLED] = "reading the process failed or took too long",
 		[NT_STACK_NO_ROOM] = "names of the frames exceed the limit",
 	};
 

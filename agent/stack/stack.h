@@ -40,7 +40,7 @@ enum nt_stack_reason {
 	NT_STACK_NO_UNWIND_INFO, /* no call-frame information from some frame on */
 	NT_STACK_WRONG_MACHINE, /* native frames are read on x86-64 alone */
 	NT_STACK_ENDED, /* the thread or process has ended */
-	NT_STACK_STALLED, /* reading the process took too long */
+	NT_STACK_STALLED, /* reading the process failed or took too long */
 	NT_STACK_NO_ROOM, /* the texts exceed NT_STACK_TEXT_BYTES */
 	NT_STACK_REASON_END,
 };
