@@ -42,6 +42,7 @@ agent/publish: common proto bpf/event.h plugin/gpu_record.h
 agent: common proto bpf/event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
+engine/stacks: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
