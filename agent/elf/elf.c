@@ -46,6 +46,8 @@ static int read_segments(struct nt_elf *e, const Elf64_Ehdr *header)
 				.size = program[i].p_filesz,
 			};
 
+			if (program[i].p_type == PT_GNU_EH_FRAME)
+				e->unwind_vaddr = segment.vaddr;
 			if (program[i].p_type != PT_LOAD)
 				continue;
 			if ((program[i].p_flags & PF_X) && e->codes < NT_ELF_SEGMENTS)

@@ -106,6 +106,20 @@ NT_MUST_CHECK int nt_elf_find_objects(struct nt_elf *elf, const char *const *nam
 NT_MUST_CHECK int nt_elf_load_bias(const struct nt_elf *elf, uint64_t start, uint64_t offset,
 				   uint64_t *ret_bias);
 
+/* Link-time address of the table that finds call-frame information (.eh_frame_hdr). 0: none. */
+uint64_t nt_elf_unwind_table(const struct nt_elf *elf);
+
+enum {
+	NT_ELF_FUNCTIONS = 64, /* named at a time */
+	NT_ELF_FUNCTION = 128, /* bytes of a name, with its NUL; longer ones are cut */
+};
+/*
+ * Names the functions that hold these link-time addresses, in one pass over .symtab and, for what is
+ * not found there, one over .dynsym. "": not known. Fails as nt_elf_find_all().
+ */
+NT_MUST_CHECK int nt_elf_name_functions(struct nt_elf *elf, const uint64_t *address, size_t n,
+					char (*ret_name)[NT_ELF_FUNCTION]);
+
 /* Build-id as hex; empty where there is none. */
 const char *nt_elf_build_id(const struct nt_elf *elf);
 

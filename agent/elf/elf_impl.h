@@ -25,6 +25,7 @@ struct nt_elf {
 	struct nt_elf_segment code[NT_ELF_SEGMENTS],
 		data[NT_ELF_SEGMENTS]; /* executable; writable */
 	size_t codes, datas;
+	uint64_t unwind_vaddr; /* of .eh_frame_hdr; 0: none */
 	Elf64_Shdr *section;
 	uint32_t sections;
 	uint32_t names; /* the section that holds the names of sections; 0: none */

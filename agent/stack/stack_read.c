@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/stack/native_stack.h"
 #include "agent/stack/python_process.h"
 #include "agent/stack/python_stack.h"
 #include "agent/stack/thread_wait.h"
@@ -17,6 +18,7 @@ struct stack_reading {
 	uint32_t tid[NT_PYTHON_THREADS]; /* of `threads`, in the agent's pid namespace */
 	uint32_t id[NT_PYTHON_THREADS];
 	enum nt_stack_reason python;
+	struct nt_native_process native;
 };
 
 static enum nt_stack_reason state_reason(int error)
@@ -112,6 +114,7 @@ static void add_thread(struct stack_reading *reading, uint32_t tid,
 		thread->python = thread->native = NT_STACK_ENDED;
 		return;
 	}
+	thread->native = (uint8_t)nt_native_frames(&reading->native, &wait, python != NULL, stack);
 	thread->python = python_part(reading, python, stack);
 }
 
@@ -131,12 +134,14 @@ void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack 
 	nt_stack_init(ret_stack);
 	ret_stack->boot_ns = nt_clock_boot_ns();
 	reading.memory = (struct nt_stack_memory){.memory = nt_memory_live(), .pid = pid};
+	reading.native.memory = reading.memory;
 	read_threads(&reading, ret_stack);
 	add_thread(&reading, pid, python_of(&reading, pid), ret_stack);
 	add_holders(&reading, ret_stack);
 	for (size_t i = 0; i < n; i++)
 		if (tid[i])
 			add_thread(&reading, tid[i], python_of(&reading, tid[i]), ret_stack);
-	ret_stack->reads = reading.memory.reads;
+	ret_stack->reads = reading.memory.reads + reading.native.memory.reads;
+	nt_native_process_release(&reading.native);
 	ret_stack->read_ns = nt_clock_mono_ns() - begin_ns;
 }
