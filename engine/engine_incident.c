@@ -154,7 +154,7 @@ static int attach_stacks(const struct nt_engine *engine, const struct nt_job *jo
 
 int nt_engine_take_stacks(struct nt_engine *engine, const struct nt_message *message)
 {
-	struct nt_job_key *key;
+	struct nt_job_key *keys = nt_jobs_keys(engine->jobs), *key;
 	int r;
 
 	if (message->body != NT_BODY_WINDOW || !message->window.stacks)
@@ -162,8 +162,7 @@ int nt_engine_take_stacks(struct nt_engine *engine, const struct nt_message *mes
 	r = nt_rank_stacks_take(&engine->stacks, message);
 	if (r <= 0)
 		return r;
-	key = nt_jobs_keys(engine->jobs);
-	HASH_FIND_STR(key, message->key, key);
+	HASH_FIND_STR(keys, message->key, key);
 	for (struct nt_job *job = key ? key->job : NULL; job; job = job->next) {
 		const struct nt_job_view *view = job->user;
 
