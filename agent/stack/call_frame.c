@@ -175,7 +175,7 @@ static int parse_common(const uint8_t *data, size_t len, struct common *ret_comm
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-struct machine {
+struct cfa_machine {
 	const struct common *common;
 	struct nt_call_frame now, initial;
 	struct nt_call_frame saved[DEPTH];
@@ -183,19 +183,20 @@ struct machine {
 	uint64_t location;
 };
 
-static void set_rule(struct machine *m, uint64_t reg, enum nt_call_frame_kind kind, int64_t offset)
+static void set_rule(struct cfa_machine *m, uint64_t reg, enum nt_call_frame_kind kind,
+		     int64_t offset)
 {
 	if (reg < NT_CALL_FRAME_REGISTERS)
 		m->now.rule[reg] = (struct nt_call_frame_rule){.kind = kind, .offset = offset};
 }
 
-static void restore_rule(struct machine *m, uint64_t reg)
+static void restore_rule(struct cfa_machine *m, uint64_t reg)
 {
 	if (reg < NT_CALL_FRAME_REGISTERS)
 		m->now.rule[reg] = m->initial.rule[reg];
 }
 
-static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
+static void set_cfa(struct cfa_machine *m, uint64_t reg, int64_t offset)
 {
 	m->now.cfa_register =
 		reg < NT_CALL_FRAME_REGISTERS ? (uint32_t)reg : NT_CALL_FRAME_REGISTERS;
@@ -203,17 +204,17 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
 }
 
 /* Offsets are of untrusted size: products wrap. */
-static int64_t scaled(const struct machine *m, uint64_t value)
+static int64_t scaled(const struct cfa_machine *m, uint64_t value)
 {
 	return (int64_t)(value * (uint64_t)m->common->data_factor);
 }
 
-static void advance(struct machine *m, uint64_t units)
+static void advance(struct cfa_machine *m, uint64_t units)
 {
 	m->location += units * m->common->code_factor;
 }
 
-static void run_state(struct machine *m, uint64_t op, struct cursor *c)
+static void run_state(struct cfa_machine *m, uint64_t op, struct cursor *c)
 {
 	if (op == CFA_REMEMBER) {
 		c->is_bad |= m->saves == DEPTH;
@@ -226,7 +227,7 @@ static void run_state(struct machine *m, uint64_t op, struct cursor *c)
 		m->now = m->saved[--m->saves];
 }
 
-static void run_cfa(struct machine *m, uint64_t op, struct cursor *c)
+static void run_cfa(struct cfa_machine *m, uint64_t op, struct cursor *c)
 {
 	uint64_t reg;
 
@@ -255,7 +256,7 @@ static void run_cfa(struct machine *m, uint64_t op, struct cursor *c)
 	}
 }
 
-static void run_rule(struct machine *m, uint64_t op, struct cursor *c)
+static void run_rule(struct cfa_machine *m, uint64_t op, struct cursor *c)
 {
 	const uint64_t reg = take_uleb(c);
 
@@ -292,7 +293,7 @@ static void run_rule(struct machine *m, uint64_t op, struct cursor *c)
 	}
 }
 
-static void run_extended(struct machine *m, uint64_t op, struct cursor *c)
+static void run_extended(struct cfa_machine *m, uint64_t op, struct cursor *c)
 {
 	switch (op) {
 	case CFA_NOP:
@@ -331,7 +332,7 @@ static void run_extended(struct machine *m, uint64_t op, struct cursor *c)
 }
 
 /* Until the location is beyond pc. */
-static void run(struct machine *m, struct cursor *c, uint64_t pc)
+static void run(struct cfa_machine *m, struct cursor *c, uint64_t pc)
 {
 	while (c->at < c->len && !c->is_bad && m->location <= pc) {
 		const uint64_t op = take_bytes(c, 1);
@@ -363,7 +364,7 @@ int nt_call_frame_find(const struct nt_call_frame_entry *entry, uint64_t pc,
 	struct cursor c = {.data = entry->function, .len = entry->function_len, .at = ID_BYTES};
 	struct cursor initial = {.data = entry->common, .len = entry->common_len};
 	struct common common;
-	struct machine m = {.common = &common};
+	struct cfa_machine m = {.common = &common};
 	uint64_t begin, bytes;
 	int r = parse_common(entry->common, entry->common_len, &common);
 

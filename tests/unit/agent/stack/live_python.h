@@ -6,6 +6,7 @@
 #ifndef NT_TESTS_UNIT_AGENT_STACK_LIVE_PYTHON_H
 #define NT_TESTS_UNIT_AGENT_STACK_LIVE_PYTHON_H
 
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <signal.h>
@@ -88,6 +89,7 @@ static inline int live_python_start(const char *path, const char *script,
 	int ends[2];
 	char byte;
 
+	*ret_python = (struct live_python){.pid = -1, .output = -1};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	ret_python->pid = fork();
@@ -103,9 +105,14 @@ static inline int live_python_start(const char *path, const char *script,
 
 static inline void live_python_end(struct live_python *python)
 {
-	(void)kill(python->pid, SIGKILL);
-	(void)waitpid(python->pid, NULL, 0);
-	(void)close(python->output);
+	/* -1 stands for all processes. */
+	if (python->pid > 0) {
+		(void)kill(python->pid, SIGKILL);
+		(void)waitpid(python->pid, NULL, 0);
+	}
+	if (python->output >= 0)
+		(void)close(python->output);
+	*python = (struct live_python){.pid = -1, .output = -1};
 }
 
 /* The line of the script that holds a mark. */

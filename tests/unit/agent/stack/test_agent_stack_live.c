@@ -243,7 +243,7 @@ static void another_thread_that_holds_the_gil_is_named(void **state)
 
 static void a_process_without_python_has_a_native_stack_and_a_reason(void **state)
 {
-	const pid_t pid = fork();
+	const pid_t pid = fork(); /* not -1, which stands for all processes */
 	const uint64_t end_ns = nt_clock_mono_ns() + WAIT_S * NT_SECOND;
 
 	(void)state;
@@ -252,6 +252,7 @@ static void a_process_without_python_has_a_native_stack_and_a_reason(void **stat
 		for (;;)
 			(void)pause();
 	}
+	assert_true(pid > 0);
 	do {
 		nt_stack_read((uint32_t)pid, NULL, 0, &stack);
 	} while (stack.thread[0].state != 'S' && nt_clock_mono_ns() < end_ns);
