@@ -45,13 +45,13 @@ enum {
 	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
-struct cursor {
+struct cfa_cursor {
 	const uint8_t *data;
 	size_t len, at;
 	bool is_bad; /* read beyond the end, or malformed */
 };
 
-static uint64_t take_bytes(struct cursor *cursor, size_t bytes)
+static uint64_t take_bytes(struct cfa_cursor *cursor, size_t bytes)
 {
 	uint64_t value = 0;
 
@@ -65,7 +65,7 @@ static uint64_t take_bytes(struct cursor *cursor, size_t bytes)
 	return value;
 }
 
-static void skip(struct cursor *cursor, uint64_t bytes)
+static void skip(struct cfa_cursor *cursor, uint64_t bytes)
 {
 	if (cursor->len - cursor->at < bytes) {
 		cursor->is_bad = true;
@@ -74,7 +74,7 @@ static void skip(struct cursor *cursor, uint64_t bytes)
 	cursor->at += bytes;
 }
 
-static uint64_t take_leb(struct cursor *cursor, bool is_signed)
+static uint64_t take_leb(struct cfa_cursor *cursor, bool is_signed)
 {
 	uint64_t value = 0, byte = 0x80;
 	unsigned int shift = 0;
@@ -90,12 +90,12 @@ static uint64_t take_leb(struct cursor *cursor, bool is_signed)
 	return value;
 }
 
-static uint64_t take_uleb(struct cursor *cursor)
+static uint64_t take_uleb(struct cfa_cursor *cursor)
 {
 	return take_leb(cursor, false);
 }
 
-static int64_t take_sleb(struct cursor *cursor)
+static int64_t take_sleb(struct cfa_cursor *cursor)
 {
 	return (int64_t)take_leb(cursor, true);
 }
@@ -110,7 +110,7 @@ struct common {
 	size_t begin; /* of the instructions */
 };
 
-static void skip_pointer(struct cursor *cursor, uint8_t encoding)
+static void skip_pointer(struct cfa_cursor *cursor, uint8_t encoding)
 {
 	static const uint8_t bytes[] = {8, 0, 2, 4, 8}; /* by the lower bits; 1: a LEB128 number */
 
@@ -124,7 +124,7 @@ static void skip_pointer(struct cursor *cursor, uint8_t encoding)
 		cursor->is_bad = true;
 }
 
-static void take_augmentation(struct cursor *cursor, const char *text, struct common *common)
+static void take_augmentation(struct cfa_cursor *cursor, const char *text, struct common *common)
 {
 	const uint64_t bytes = take_uleb(cursor);
 	const size_t begin = cursor->at;
@@ -145,7 +145,8 @@ static void take_augmentation(struct cursor *cursor, const char *text, struct co
 
 static int parse_common(const uint8_t *data, size_t len, struct common *ret_common)
 {
-	struct cursor cursor = {.data = data, .len = len, .at = ID_BYTES, .is_bad = len < ID_BYTES};
+	struct cfa_cursor cursor = {
+		.data = data, .len = len, .at = ID_BYTES, .is_bad = len < ID_BYTES};
 	struct common common = {.encoding = ENCODING_ABSOLUTE8};
 	char text[AUGMENTATION_MAX] = "";
 	uint64_t version, reg;
@@ -214,7 +215,7 @@ static void advance(struct cfa_machine *m, uint64_t units)
 	m->location += units * m->common->code_factor;
 }
 
-static void run_state(struct cfa_machine *m, uint64_t op, struct cursor *c)
+static void run_state(struct cfa_machine *m, uint64_t op, struct cfa_cursor *c)
 {
 	if (op == CFA_REMEMBER) {
 		c->is_bad |= m->saves == DEPTH;
@@ -227,7 +228,7 @@ static void run_state(struct cfa_machine *m, uint64_t op, struct cursor *c)
 		m->now = m->saved[--m->saves];
 }
 
-static void run_cfa(struct cfa_machine *m, uint64_t op, struct cursor *c)
+static void run_cfa(struct cfa_machine *m, uint64_t op, struct cfa_cursor *c)
 {
 	uint64_t reg;
 
@@ -256,7 +257,7 @@ static void run_cfa(struct cfa_machine *m, uint64_t op, struct cursor *c)
 	}
 }
 
-static void run_rule(struct cfa_machine *m, uint64_t op, struct cursor *c)
+static void run_rule(struct cfa_machine *m, uint64_t op, struct cfa_cursor *c)
 {
 	const uint64_t reg = take_uleb(c);
 
@@ -293,7 +294,7 @@ static void run_rule(struct cfa_machine *m, uint64_t op, struct cursor *c)
 	}
 }
 
-static void run_extended(struct cfa_machine *m, uint64_t op, struct cursor *c)
+static void run_extended(struct cfa_machine *m, uint64_t op, struct cfa_cursor *c)
 {
 	switch (op) {
 	case CFA_NOP:
@@ -332,7 +333,7 @@ static void run_extended(struct cfa_machine *m, uint64_t op, struct cursor *c)
 }
 
 /* Until the location is beyond pc. */
-static void run(struct cfa_machine *m, struct cursor *c, uint64_t pc)
+static void run(struct cfa_machine *m, struct cfa_cursor *c, uint64_t pc)
 {
 	while (c->at < c->len && !c->is_bad && m->location <= pc) {
 		const uint64_t op = take_bytes(c, 1);
@@ -361,8 +362,8 @@ static void run(struct cfa_machine *m, struct cursor *c, uint64_t pc)
 int nt_call_frame_find(const struct nt_call_frame_entry *entry, uint64_t pc,
 		       struct nt_call_frame *ret_frame)
 {
-	struct cursor c = {.data = entry->function, .len = entry->function_len, .at = ID_BYTES};
-	struct cursor initial = {.data = entry->common, .len = entry->common_len};
+	struct cfa_cursor c = {.data = entry->function, .len = entry->function_len, .at = ID_BYTES};
+	struct cfa_cursor initial = {.data = entry->common, .len = entry->common_len};
 	struct common common;
 	struct cfa_machine m = {.common = &common};
 	uint64_t begin, bytes;

@@ -11,6 +11,8 @@ nt_bus_reader_seek_end	the control topic is read from its end (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
 nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
 nt_memory_u32	what nt_memory_u64() does, of 32 bits
+nt_agent_want_stack	control requests will call it (levels)
+nt_stack_text_at	tests read names by it, which windows copy
 nt_subject_name	what the governor has shed is shown by it (levels)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port

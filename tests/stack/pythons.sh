@@ -4,9 +4,9 @@
 # what else it needs. Nothing is installed. Prints NT_PYTHONS for the tests of stacks; what cannot be
 # had is left out.
 #
-#   tests/stack/pythons.sh [FOLDER]      (build/pythons)
+#   tests/stack/pythons.sh [FOLDER]      (~/.cache/neutracer-pythons)
 set -euo pipefail
-folder=$(realpath -m "${1:-build/pythons}")
+folder=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/neutracer-pythons}")
 mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' \
   /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null | grep -m1 'debian/*$' || :)
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
