@@ -444,6 +444,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 	options.source.memory = nt_process_reader_memory(agent->process_reader);
 	nt_agent_open_unprobed(agent);
 	nt_agent_open_heap(agent);
+	nt_agent_open_stacks(agent);
 	nt_bpf_loader_costs(nt_attach_loader(agent->attach), &costs);
 	options.outside_ns = costs.outside_ns;
 	r = nt_agent_open_details(agent);

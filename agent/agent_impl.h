@@ -33,6 +33,14 @@
 #include "control/control_feed.h"
 #include "control/level_table.h"
 
+/* So far. */
+struct nt_agent_stack_stats {
+	uint64_t read; /* answers; also those that state a reason only */
+	uint64_t failed; /* of them, those of processes that could not be read at all */
+	uint64_t refused; /* requests over a cap */
+	uint64_t unsent; /* the process ended or is no rank any more */
+};
+
 struct nt_agent {
 	const struct nt_agent_config *config;
 	char node[NT_AGENT_MAX_NODE + 1];
@@ -64,7 +72,11 @@ struct nt_agent {
 	struct nt_inspector_client rank_file_client;
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
-	struct nt_inspector_client mpi_code_client, code_place_client;
+	struct nt_inspector_client mpi_code_client, code_place_client, stack_client;
+	uint32_t stacks_pending;
+	uint64_t stack_second; /* boot time in seconds in which stacks_of_second were read */
+	uint32_t stacks_of_second;
+	struct nt_agent_stack_stats stack_stats;
 	uint64_t
 		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
 	uint32_t unprobed_lines; /* so far in that minute */
@@ -168,6 +180,9 @@ NT_MUST_CHECK int nt_agent_open_details(struct nt_agent *agent);
 /* agent/agent_heap.c: looks up call sites for the tracker, whose sink has the agent as its data. */
 void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t address);
 void nt_agent_open_heap(struct nt_agent *agent);
+
+/* agent/agent_stack.c: stacks of ranks on request; see nt_agent_want_stack(). */
+void nt_agent_open_stacks(struct nt_agent *agent);
 
 /* agent/agent_ras.c: requests to NCCL's RAS; the turn comes once a second. */
 NT_MUST_CHECK int nt_agent_open_ras(struct nt_agent *agent);

@@ -42,6 +42,12 @@ static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t 
 		nt_info("process %u: level %u", pid, level);
 }
 
+static void on_stack_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id)
+{
+	/* Refused ones are counted. */
+	(void)!nt_agent_want_stack(data, pid, start_boot_ns, id);
+}
+
 static void read_requests(struct nt_agent *agent, uint64_t real_ns)
 {
 	for (int i = 0; i < TURN_MESSAGES; i++) {
@@ -63,6 +69,7 @@ void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns)
 	const struct nt_tracker_requests requests = {
 		.least = agent->config->level,
 		.changed = on_level,
+		.stack = on_stack_wanted,
 		.data = agent,
 	};
 

@@ -383,6 +383,13 @@ void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **re
 	*ret_findings = detect->incidents.standings;
 }
 
+void nt_detect_mark(struct nt_detect *detect, uint64_t id)
+{
+	for (uint32_t i = 0; i < detect->incidents.opens; i++)
+		if (detect->incidents.open[i]->id == id)
+			detect->incidents.open[i]->is_marked = true;
+}
+
 void nt_detect_rebaseline(struct nt_detect *detect)
 {
 	/* Done in the next step, whose findings then include the resolved incidents. */

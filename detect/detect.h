@@ -50,6 +50,9 @@ int nt_detect_remark(struct nt_detect *detect, const struct nt_finding **ret_fin
 void nt_detect_open(const struct nt_detect *detect, const struct nt_finding **ret_finding,
 		    size_t *ret_findings);
 
+/* The next step lists the open incident as changed: what is known of it beside has changed. */
+void nt_detect_mark(struct nt_detect *detect, uint64_t id);
+
 /* Takes the current state as normal: resets baselines and resolves open incidents. */
 void nt_detect_rebaseline(struct nt_detect *detect);
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/search.h"
-
 #define DEATH_SHOWN_NS (30 * NT_SECOND) /* agents of an ended job send heartbeats for a minute */
 
 struct nt_engine_options nt_engine_options_default(void)
@@ -19,26 +17,6 @@ struct nt_engine_options nt_engine_options_default(void)
 }
 
 /* ---- data of a job --------------------------------------------------------------------------- */
-
-static void free_open(struct nt_open_incident *open)
-{
-	if (open->arena)
-		nt_arena_release(open->arena);
-	free(open->arena);
-}
-
-static void report(struct nt_engine *engine, const struct nt_wire_incident *incident)
-{
-	engine->counters.incidents++;
-	if (engine->handler.incident)
-		engine->handler.incident(engine->handler.data, incident);
-}
-
-void nt_engine_remove_open(struct nt_job_view *view, struct nt_open_incident *open)
-{
-	free_open(open);
-	*open = view->open[--view->opens];
-}
 
 /* Resolves the open incidents of a job that ended or was given up. Pending ones are dropped. */
 static void resolve_all(struct nt_engine *engine, struct nt_job *job)
@@ -53,7 +31,7 @@ static void resolve_all(struct nt_engine *engine, struct nt_job *job)
 			open->incident.until_real_ns =
 				job->ended_ns ? job->ended_ns : job->last_seen_ns;
 			open->incident.version++;
-			report(engine, &open->incident);
+			nt_engine_report(engine, &open->incident);
 		}
 		nt_engine_remove_open(view, open);
 	}
@@ -71,7 +49,7 @@ static void forget_job(void *data, struct nt_job *job)
 	if (!view)
 		return;
 	for (size_t i = 0; i < view->opens; i++)
-		free_open(&view->open[i]);
+		nt_engine_free_open(&view->open[i]);
 	free(view->open);
 	nt_snapshot_job_unref(view->snapshot);
 	free(view);
@@ -122,122 +100,12 @@ void nt_engine_free(struct nt_engine *engine)
 	nt_jobs_free(engine->jobs);
 	nt_frame_builder_free(engine->frame_builder);
 	nt_shortages_release(&engine->shortages);
+	nt_rank_stacks_release(&engine->stacks);
 	nt_agent_runs_release(&engine->runs);
 	free(engine);
 }
 
 /* ---- incidents ------------------------------------------------------------------------------- */
-
-/* Names for nt_incident_describe(). */
-struct engine_naming {
-	struct nt_engine *engine;
-	const struct nt_job *job;
-};
-
-static const struct nt_rank_session *find_number(const struct nt_job *job, uint32_t number)
-{
-	const size_t low = nt_search_first(0, job->sessions - job->retired, i,
-					   job->session[i]->number >= number);
-
-	if (low == job->sessions - job->retired || job->session[low]->number != number)
-		return NULL;
-	return job->session[low];
-}
-
-static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *ret_names)
-{
-	const struct engine_naming *naming = data;
-	const struct nt_rank_session *session = find_number(naming->job, rank);
-
-	if (!session)
-		return false;
-	*ret_names = (struct nt_detect_rank_names){
-		.node = nt_rank_session_text(session, NT_RANK_SESSION_NODE),
-		.pod = nt_rank_session_text(session, NT_RANK_SESSION_POD),
-		.pod_uid = nt_rank_session_text(session, NT_RANK_SESSION_POD_UID),
-		.container = nt_rank_session_text(session, NT_RANK_SESSION_CONTAINER),
-		.gpu = nt_rank_session_text(session, NT_RANK_SESSION_GPU),
-		.rank_known = session->rank_known,
-		.own_source = session->own_source,
-	};
-	return true;
-}
-
-static const char *name_node(void *data, uint32_t index)
-{
-	const struct engine_naming *naming = data;
-
-	if (index >= naming->job->nodes)
-		return NULL;
-	return nt_jobs_node(naming->engine->jobs, naming->job->node_at[index]->node)->name;
-}
-
-struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id)
-{
-	for (size_t i = 0; i < view->opens; i++)
-		if (view->open[i].id == id)
-			return &view->open[i];
-	return NULL;
-}
-
-int nt_engine_add_open(struct nt_job_view *view, uint64_t id, struct nt_open_incident **ret_open)
-{
-	struct nt_open_incident *grown;
-
-	if (view->opens == view->open_cap) {
-		size_t cap = view->open_cap ? 2 * view->open_cap : 4;
-
-		grown = reallocarray(view->open, cap, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		view->open = grown;
-		view->open_cap = cap;
-	}
-	view->open[view->opens] = (struct nt_open_incident){.id = id};
-	*ret_open = &view->open[view->opens++];
-	return 0;
-}
-
-static int take_finding(struct nt_engine *engine, struct nt_job *job,
-			const struct nt_finding *finding)
-{
-	struct engine_naming naming = {.engine = engine, .job = job};
-	const struct nt_incident_names names = {
-		.job = job->name && *job->name ? job->name : job->owner->key,
-		.namespace = job->namespace,
-		.job_key = job->owner->key,
-		.attempt = job->attempt,
-		.rank = name_rank,
-		.node = name_node,
-		.data = &naming,
-	};
-	struct nt_job_view *view = job->user;
-	struct nt_open_incident *open = nt_engine_find_open(view, finding->id);
-	struct nt_arena *arena;
-	int r;
-
-	if (!open) {
-		r = nt_engine_add_open(view, finding->id, &open);
-		if (r < 0)
-			return r;
-	}
-	arena = calloc(1, sizeof(*arena));
-	if (!arena)
-		return -ENOMEM;
-	free_open(open);
-	open->arena = arena;
-	open->class = finding->class;
-	open->firing = finding->state == NT_INCIDENT_FIRING;
-	r = nt_incident_describe(finding, &names, &engine->options.prices, arena, &open->incident);
-	if (r < 0) {
-		nt_engine_remove_open(view, open);
-		return r;
-	}
-	report(engine, &open->incident);
-	if (finding->state == NT_INCIDENT_RESOLVED)
-		nt_engine_remove_open(view, open);
-	return 0;
-}
 
 /* Reports the incidents that ended with the last frame or before. */
 static int report_ended(struct nt_engine *engine, struct nt_job *job)
@@ -247,7 +115,7 @@ static int report_ended(struct nt_engine *engine, struct nt_job *job)
 	int r = nt_detect_finish(job->detect, &finding, &findings);
 
 	for (size_t i = 0; r >= 0 && i < findings; i++)
-		r = take_finding(engine, job, &finding[i]);
+		r = nt_engine_take_finding(engine, job, &finding[i]);
 	return r;
 }
 
@@ -260,7 +128,7 @@ static int report_costs(struct nt_engine *engine, struct nt_job *job)
 	nt_detect_open(job->detect, &finding, &findings);
 	for (size_t i = 0; i < findings; i++) {
 		int r = finding[i].state == NT_INCIDENT_FIRING
-				? take_finding(engine, job, &finding[i])
+				? nt_engine_take_finding(engine, job, &finding[i])
 				: 0;
 
 		if (r < 0)
@@ -299,7 +167,7 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 	if (engine->handler.judged)
 		engine->handler.judged(engine->handler.data, job, frame);
 	for (size_t i = 0; i < findings; i++) {
-		r = take_finding(engine, job, &finding[i]);
+		r = nt_engine_take_finding(engine, job, &finding[i]);
 		if (r < 0)
 			return r;
 	}
@@ -494,6 +362,11 @@ int nt_engine_push(struct nt_engine *engine, struct nt_message *message, bool ag
 		engine->counters.others += !again;
 		nt_message_free(message);
 		return 0;
+	}
+	r = nt_engine_take_stacks(engine, message);
+	if (r < 0) {
+		nt_message_free(message);
+		return r;
 	}
 	r = nt_jobs_put(engine->jobs, message, again, &key);
 	/* During a replay windows are missing that were present at the original decision. */

@@ -6,6 +6,7 @@
 #include "engine/agents/agent_run.h"
 #include "engine/engine.h"
 #include "engine/snapshot.h"
+#include "engine/stacks/rank_stack.h"
 #include "proto/arena.h"
 
 struct nt_engine {
@@ -16,8 +17,17 @@ struct nt_engine {
 	struct nt_frame_builder *frame_builder;
 	struct nt_shortages shortages;
 	struct nt_agent_runs runs;
+	struct nt_rank_stacks stacks;
 	bool is_closing; /* shutdown: jobs freed now are not resolved */
 };
+
+/* engine/engine_incident.c: takes a finding of the job's detector and reports it. */
+NT_MUST_CHECK int nt_engine_take_finding(struct nt_engine *engine, struct nt_job *job,
+					 const struct nt_finding *finding);
+void nt_engine_report(struct nt_engine *engine, const struct nt_wire_incident *incident);
+/* Takes the stacks of a window; the open incidents of its key are reported anew. -ENOMEM. */
+NT_MUST_CHECK int nt_engine_take_stacks(struct nt_engine *engine, const struct nt_message *message);
+void nt_engine_free_open(struct nt_open_incident *open);
 
 /* The open incident with this id, or NULL. */
 struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id);

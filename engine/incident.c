@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/incident_summary.h"
+#include "engine/stacks/incident_stack.h"
 #include "proto/text.h"
 
 enum {
@@ -179,6 +180,9 @@ int nt_incident_copy(const struct nt_wire_incident *incident, struct nt_arena *a
 	copy_array(&copier, &copy.culprit, copy.culprits, sizeof(*copy.culprit));
 	copy_array(&copier, &copy.evidence, copy.evidences, sizeof(*copy.evidence));
 	copy_array(&copier, &copy.delivery, copy.deliveries, sizeof(*copy.delivery));
+	if (copy.stacks > NT_INCIDENT_STACKS)
+		copy.stacks = NT_INCIDENT_STACKS;
+	copy_array(&copier, &copy.stack, copy.stacks, sizeof(*copy.stack));
 	if (copier.error)
 		return copier.error;
 
@@ -198,6 +202,9 @@ int nt_incident_copy(const struct nt_wire_incident *incident, struct nt_arena *a
 		delivery->event = copy_text(&copier, delivery->event, NT_INCIDENT_MAX_NAME);
 		delivery->state = copy_text(&copier, delivery->state, NT_INCIDENT_MAX_NAME);
 	}
+	for (size_t i = 0; i < copy.stacks && !copier.error; i++)
+		copier.error =
+			nt_rank_stack_copy(&copy.stack[i].stack, arena, &copy.stack[i].stack);
 	copy.id = copy_text(&copier, copy.id, NT_INCIDENT_MAX_NAME);
 	copy.state = copy_text(&copier, copy.state, NT_INCIDENT_MAX_NAME);
 	copy.severity = copy_text(&copier, copy.severity, NT_INCIDENT_MAX_NAME);

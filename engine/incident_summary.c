@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/system/clock.h"
+#include "engine/stacks/incident_stack.h"
 #include "proto/text.h"
 
 enum {
@@ -505,6 +506,22 @@ static void put_cause(struct writer *writer, enum nt_class class,
 	put_name(writer, incident->cause);
 }
 
+static void put_frame(struct writer *writer, const struct nt_wire_incident *incident)
+{
+	const struct nt_wire_stack_frame *frame = nt_incident_stack_innermost(incident);
+	const char *slash = frame ? strrchr(frame->file, '/') : NULL;
+
+	if (!frame)
+		return;
+	put(writer, "; innermost Python frame: ");
+	put_name(writer, frame->function);
+	put(writer, " (");
+	put_name(writer, slash ? slash + 1 : frame->file);
+	if (frame->line)
+		put(writer, ":%u", frame->line);
+	put(writer, ")");
+}
+
 int nt_incident_summary_write(enum nt_class class, const struct nt_wire_incident *incident,
 			      struct nt_arena *arena, const char **ret_text)
 {
@@ -514,6 +531,7 @@ int nt_incident_summary_write(enum nt_class class, const struct nt_wire_incident
 
 	put_body(&writer, class, incident);
 	put_cause(&writer, class, incident);
+	put_frame(&writer, incident);
 	if (writer.error)
 		return writer.error;
 	text = nt_arena_alloc(arena, buf.len + 1);

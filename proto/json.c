@@ -153,6 +153,60 @@ static json_t *evidence(const struct nt_wire_incident *incident)
 	return nt_take(array);
 }
 
+static json_t *frames(const struct nt_wire_stack *stack)
+{
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < stack->frames; i++) {
+		const struct nt_wire_stack_frame *frame = &stack->frame[i];
+		nt_autojson json_t *object = json_object();
+		int failed = 0;
+
+		failed |= set(object, "function", nt_json_text(frame->function));
+		failed |= set(object, "file", nt_json_text(frame->file));
+		failed |=
+			set(object, "line", frame->line ? json_integer(frame->line) : json_null());
+		failed |= set(object, "native", json_boolean(frame->native));
+		if (failed || json_array_append(array, object))
+			return NULL;
+	}
+	return nt_take(array);
+}
+
+static json_t *stack(const struct nt_wire_incident_stack *one)
+{
+	const struct nt_wire_stack *thread = &one->stack;
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "rank", json_integer(one->rank));
+	failed |= set(object, "culprit", json_boolean(one->is_culprit));
+	failed |= set(object, "read", nt_json_time(one->real_ns));
+	failed |= set(object, "thread", thread->tid ? json_integer(thread->tid) : json_null());
+	failed |= set(object, "name", nt_json_text(thread->name));
+	failed |= set(object, "main", json_boolean(thread->is_main));
+	failed |= set(object, "state", nt_json_text(thread->state));
+	failed |= set(object, "wait", nt_json_text(thread->wait));
+	failed |= set(object, "interpreter", nt_json_text(thread->interpreter));
+	failed |= set(object, "holds_gil", json_boolean(thread->holds_gil));
+	failed |= set(object, "gc_running", json_boolean(thread->gc_running));
+	failed |= set(object, "frames", frames(thread));
+	failed |= set(object, "frames_left_out", json_integer(thread->left_out));
+	failed |= set(object, "python_reason", nt_json_text(thread->python_reason));
+	failed |= set(object, "native_reason", nt_json_text(thread->native_reason));
+	return failed ? NULL : nt_take(object);
+}
+
+static json_t *stacks(const struct nt_wire_incident *incident)
+{
+	nt_autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < incident->stacks; i++)
+		if (json_array_append_new(array, stack(&incident->stack[i])))
+			return NULL;
+	return nt_take(array);
+}
+
 static json_t *tier(enum nt_tier value)
 {
 	return value == NT_TIER_UNKNOWN ? json_null() : nt_json_text(nt_tier_name(value));
@@ -192,6 +246,7 @@ json_t *nt_json_incident(const struct nt_wire_incident *incident)
 	failed |= set(object, "completeness", nt_json_number(incident->completeness));
 	failed |= set(object, "evidence", evidence(incident));
 	failed |= set(object, "summary", nt_json_text(incident->summary));
+	failed |= set(object, "stacks", stacks(incident));
 	return failed ? NULL : nt_take(object);
 }
 

@@ -41,6 +41,9 @@ enum {
 	NT_WIRE_MAX_DETAILS = 1024, /* calls of one rank in one message */
 	NT_WIRE_MAX_DETAIL_KINDS = 16, /* counts in one message */
 	NT_WIRE_MAX_DETAIL_WORDS = 8, /* of one of them */
+	NT_WIRE_MAX_STACKS = 32, /* threads of one rank in one window */
+	NT_WIRE_MAX_FRAMES = 128, /* of one thread */
+	NT_WIRE_MAX_INCIDENT_STACKS = 16, /* threads of one incident */
 	NT_WIRE_MAX_DELIVERIES = 64,
 	NT_WIRE_MAX_POSITIONS = 1024,
 	NT_WIRE_MAX_STATE_BYTES = 256 << 10,
@@ -234,6 +237,29 @@ struct nt_gemms {
 	uint64_t graph_launches_read; /* of graph_launches */
 };
 
+struct nt_wire_stack_frame {
+	const char *function, *file;
+	uint32_t line;
+	bool native;
+};
+
+/* The stack of one thread. */
+struct nt_wire_stack {
+	uint64_t request, boot_ns, read_ns;
+	uint32_t tid, left_out;
+	bool is_main, holds_gil, gc_running;
+	const char *name, *state, *wait, *interpreter, *python_reason, *native_reason;
+	struct nt_wire_stack_frame *frame;
+	size_t frames;
+};
+
+struct nt_wire_incident_stack {
+	uint32_t rank;
+	bool is_culprit;
+	struct nt_wire_stack stack;
+	uint64_t real_ns; /* when it was read */
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -280,6 +306,8 @@ struct nt_window {
 	struct nt_heap_window heap;
 	struct nt_gemms gemms;
 	uint32_t level; /* in force, 0 to 3 */
+	struct nt_wire_stack *stack;
+	size_t stacks;
 };
 
 struct nt_metric_value {
@@ -397,6 +425,8 @@ struct nt_wire_incident {
 	size_t evidences;
 	struct nt_delivery *delivery;
 	size_t deliveries;
+	struct nt_wire_incident_stack *stack;
+	size_t stacks;
 };
 
 struct nt_position {

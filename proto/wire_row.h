@@ -119,4 +119,17 @@
 		.plan = &plan_##nt,                                                                \
 	}
 
+/* The same, declared in wire_map.h: another file has rows that refer to it. */
+#define SHAPE_SHARED(nt, descriptor_, name_)                                                       \
+	static struct nt_wire_plan plan_##nt;                                                      \
+	const struct nt_wire_shape name_ = {                                                       \
+		.there = &neutracer__v1__##descriptor_##__descriptor,                              \
+		.here_bytes = sizeof(struct nt),                                                   \
+		.field = fields_##nt,                                                              \
+		.fields = sizeof(fields_##nt) / sizeof(fields_##nt[0]),                            \
+		.plan = &plan_##nt,                                                                \
+	}
+#define shape_nt_wire_stack    nt_wire_stack_shape
+#define shape_nt_wire_incident nt_wire_incident_shape
+
 #endif

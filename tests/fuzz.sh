@@ -3,7 +3,7 @@
 # Runs fuzz targets for TIME seconds each, from the committed corpus (tests/fuzz/corpus/NAME). New
 # inputs go to build/fuzz-corpus, crashing ones to build/fuzz-crashes: reduce, fix, and keep them in
 # tests/golden or the corpus. MERGE=1 instead adds inputs that widen coverage to the committed one.
-# cost_test is no target: it exceeds each bound of tests/fuzz/cost.h. Counts like tests/run.sh.
+# cost_test is no target: it exceeds each bound of tests/fuzz/lib/cost.h. Counts like tests/run.sh.
 set -u
 
 passed=0 failed=0

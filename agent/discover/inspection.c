@@ -18,6 +18,7 @@
 #include "agent/host/mount.h"
 #include "agent/host/root_path.h"
 #include "agent/probes/probe.h"
+#include "agent/stack/stack_read.h"
 #include "common/base/ascii.h"
 #include "common/system/clock.h"
 
@@ -358,6 +359,17 @@ static void answer_code_place(const struct errand *errand)
 		answer(errand, NT_ANSWER_CODE_PLACE, 0, 0, &search.place, sizeof(search.place), -1);
 }
 
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+static void answer_stack(const struct errand *errand)
+{
+	static struct nt_stack stack;
+
+	nt_worker_limit_cpu(CPU_SECONDS);
+	nt_stack_read(errand->request.pid, errand->request.thread, NT_STACK_THREADS, &stack);
+	answer(errand, NT_ANSWER_STACK, 0, 0, &stack, nt_stack_bytes(&stack), -1);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
@@ -387,6 +399,9 @@ void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
 		return;
 	case NT_INSPECT_CODE_PLACE:
 		answer_code_place(&errand);
+		return;
+	case NT_INSPECT_STACK:
+		answer_stack(&errand);
 		return;
 	case NT_INSPECT_PROCESS:
 		errand.request.wants_symbols = 0;

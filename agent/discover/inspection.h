@@ -17,6 +17,7 @@
 #include "agent/probes/mpi_code.h"
 #include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
+#include "agent/stack/stack.h"
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
 
@@ -40,6 +41,7 @@ enum nt_inspection_kind {
 	NT_INSPECT_RANK_FILE, /* library: NT_ANSWER_SITES with a descriptor, or DONE */
 	NT_INSPECT_MPI_CODE, /* NT_ANSWER_MPI_CODE, or DONE */
 	NT_INSPECT_CODE_PLACE, /* address: NT_ANSWER_CODE_PLACE, or DONE */
+	NT_INSPECT_STACK, /* thread; address: a number of the client: NT_ANSWER_STACK */
 	NT_INSPECT_END,
 };
 
@@ -51,6 +53,7 @@ struct nt_inspection_request {
 	uint64_t dev, ino;
 	uint32_t takes_fuse; /* files on FUSE file systems are inspected too */
 	uint32_t wants_symbols; /* of a mapping: saves a round trip before the file is attached */
+	uint32_t thread[NT_STACK_THREADS]; /* whose stacks are wanted; 0: none */
 };
 
 enum nt_answer_kind {
@@ -60,6 +63,7 @@ enum nt_answer_kind {
 	NT_ANSWER_SITES,
 	NT_ANSWER_MPI_CODE, /* a struct nt_mpi_code */
 	NT_ANSWER_CODE_PLACE, /* a struct nt_inspection_code_place */
+	NT_ANSWER_STACK, /* the used part of a struct nt_stack */
 	NT_ANSWER_FILE,
 	NT_ANSWER_END,
 };

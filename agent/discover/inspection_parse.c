@@ -7,7 +7,7 @@
 #include "agent/probes/probe.h"
 #include "common/base/ascii.h"
 
-_Static_assert(sizeof(struct nt_inspection_request) == 64, "passed between processes");
+_Static_assert(sizeof(struct nt_inspection_request) == 96, "passed between processes");
 _Static_assert(sizeof(struct nt_inspection_answer) == 24, "passed between processes");
 _Static_assert(sizeof(struct nt_inspection_file) == 56, "passed between processes");
 _Static_assert(sizeof(struct nt_symbols_row) == 40, "passed between processes");

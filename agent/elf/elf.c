@@ -6,14 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "agent/elf/elf_note.h"
-#include "agent/elf/elf_reader.h"
-#include "agent/elf/elf_search.h"
+#include "agent/elf/elf_impl.h"
 #include "agent/elf/insn.h"
 
 enum {
 	SECTIONS_MAX = 4096, /* plus the first, which is a placeholder */
-	SEGMENTS_MAX = 64, /* per kind */
 	HEADERS_MAX = 4096, /* of segments */
 	HEADERS_AT_ONCE = 64,
 	TABLE_BYTES_MAX = 64 << 20, /* of one symbol or string table */
@@ -23,24 +20,6 @@ enum {
 	MARKS_MAX = 16, /* of one name */
 	CLONES_MAX = 16, /* of one function */
 	SECTION_NAME_BYTES = 14, /* longest name looked up: both have this length */
-};
-
-struct segment {
-	uint64_t vaddr, offset, size;
-};
-
-struct nt_elf {
-	struct nt_elf_reader reader;
-	int own_fd; /* -1: borrowed */
-	uint16_t machine;
-	struct segment code[SEGMENTS_MAX], data[SEGMENTS_MAX]; /* executable; writable */
-	size_t codes, datas;
-	Elf64_Shdr *section;
-	uint32_t sections;
-	uint32_t names; /* the section that holds the names of sections; 0: none */
-	struct nt_elf_table dynsym, symtab;
-	bool passed_over;
-	char build_id[2 * NT_ELF_BUILD_ID_BYTES + 1];
 };
 
 static int read_segments(struct nt_elf *e, const Elf64_Ehdr *header)
@@ -61,17 +40,19 @@ static int read_segments(struct nt_elf *e, const Elf64_Ehdr *header)
 		if (r < 0)
 			return r;
 		for (size_t i = 0; i < n; i++) {
-			const struct segment segment = {
+			const struct nt_elf_segment segment = {
 				.vaddr = program[i].p_vaddr,
 				.offset = program[i].p_offset,
 				.size = program[i].p_filesz,
 			};
 
+			if (program[i].p_type == PT_GNU_EH_FRAME)
+				e->unwind_vaddr = segment.vaddr;
 			if (program[i].p_type != PT_LOAD)
 				continue;
-			if ((program[i].p_flags & PF_X) && e->codes < SEGMENTS_MAX)
+			if ((program[i].p_flags & PF_X) && e->codes < NT_ELF_SEGMENTS)
 				e->code[e->codes++] = segment;
-			else if ((program[i].p_flags & PF_W) && e->datas < SEGMENTS_MAX)
+			else if ((program[i].p_flags & PF_W) && e->datas < NT_ELF_SEGMENTS)
 				e->data[e->datas++] = segment;
 		}
 	}
@@ -274,11 +255,11 @@ bool nt_elf_passed_over(const struct nt_elf *elf)
 	return elf->passed_over;
 }
 
-static int offset_in(const struct segment *segment, size_t segments, uint64_t value,
+static int offset_in(const struct nt_elf_segment *segment, size_t segments, uint64_t value,
 		     uint64_t *ret_offset)
 {
 	for (size_t i = 0; i < segments; i++) {
-		const struct segment *s = &segment[i];
+		const struct nt_elf_segment *s = &segment[i];
 
 		if (value < s->vaddr || value - s->vaddr >= s->size ||
 		    __builtin_add_overflow(value - s->vaddr, s->offset, ret_offset))

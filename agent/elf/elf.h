@@ -89,6 +89,37 @@ typedef void (*nt_elf_name_fn)(void *data, const char *name);
 NT_MUST_CHECK int nt_elf_each_name(struct nt_elf *elf, const char *prefix, nt_elf_name_fn fn,
 				   void *data);
 
+/*
+ * Link-time addresses of up to NT_ELF_OBJECTS data objects, in one pass as above; 0: not defined here.
+ * Fails as nt_elf_find_all().
+ */
+enum {
+	NT_ELF_OBJECTS = 8,
+};
+NT_MUST_CHECK int nt_elf_find_objects(struct nt_elf *elf, const char *const *name, size_t n,
+				      uint64_t *ret_address);
+
+/*
+ * What is added to a link-time address, where `start` is the address of the file's offset in an
+ * executable mapping. It wraps. -ENOENT: the file has no code there.
+ */
+NT_MUST_CHECK int nt_elf_load_bias(const struct nt_elf *elf, uint64_t start, uint64_t offset,
+				   uint64_t *ret_bias);
+
+/* Link-time address of the table that finds call-frame information (.eh_frame_hdr). 0: none. */
+uint64_t nt_elf_unwind_table(const struct nt_elf *elf);
+
+enum {
+	NT_ELF_FUNCTIONS = 64, /* named at a time */
+	NT_ELF_FUNCTION = 128, /* bytes of a name, with its NUL; longer ones are cut */
+};
+/*
+ * Names the functions that hold these link-time addresses, in one pass over .symtab and, for what is
+ * not found there, one over .dynsym. "": not known. Fails as nt_elf_find_all().
+ */
+NT_MUST_CHECK int nt_elf_name_functions(struct nt_elf *elf, const uint64_t *address, size_t n,
+					char (*ret_name)[NT_ELF_FUNCTION]);
+
 /* Build-id as hex; empty where there is none. */
 const char *nt_elf_build_id(const struct nt_elf *elf);
 

@@ -62,6 +62,7 @@ struct symbol_search {
 	const struct nt_elf_wanted *wanted;
 	nt_elf_hit_fn fn;
 	void *data;
+	uint8_t type; /* of the wanted symbols: STT_FUNC or STT_OBJECT */
 
 	struct wanted_entry entry[NT_ELF_WANTED_MAX];
 	uint16_t head[SLOTS];
@@ -126,6 +127,11 @@ static void add_key(struct symbol_search *s, uint16_t i)
 	*head = i;
 }
 
+static bool is_whole(enum nt_elf_match match)
+{
+	return match == NT_ELF_WHOLE || match == NT_ELF_OBJECT;
+}
+
 static void index_wanted(struct symbol_search *s, size_t n)
 {
 	memset(s->head, 0xff, sizeof(s->head));
@@ -140,7 +146,7 @@ static void index_wanted(struct symbol_search *s, size_t n)
 			continue;
 		memcpy(padded, wanted->name, len < KEY_BYTES ? len : KEY_BYTES);
 		s->entry[i] = (struct wanted_entry){.key = key_of(padded), .len = (uint16_t)len};
-		if (len >= KEY_BYTES || wanted->match == NT_ELF_WHOLE) {
+		if (len >= KEY_BYTES || is_whole(wanted->match)) {
 			add_key(s, i);
 		} else {
 			s->entry[i].same = s->shorter;
@@ -159,7 +165,7 @@ static bool is_match(enum nt_elf_match match, const char *wanted, size_t len, co
 	*work += 1 + len / BYTES_OF_WORK;
 	if (len >= cap || memcmp(name, wanted, len) != 0)
 		return false;
-	if (match == NT_ELF_WHOLE)
+	if (is_whole(match))
 		return name[len] == '\0';
 	end = strnlen(name, cap);
 	*work += end / BYTES_OF_WORK;
@@ -268,10 +274,10 @@ static int read_versions(struct symbol_search *s, uint32_t first, uint32_t n)
 				  s->version, n * sizeof(Elf64_Versym));
 }
 
-/* True for a function that is defined here and named in the window. */
-static bool is_function(const struct symbol_search *s, const Elf64_Sym *symbol)
+/* True for a symbol of the wanted type that is defined here and named in the window. */
+static bool is_candidate(const struct symbol_search *s, const Elf64_Sym *symbol)
 {
-	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+	return ELF64_ST_TYPE(symbol->st_info) == s->type && symbol->st_shndx != SHN_UNDEF &&
 	       symbol->st_value && symbol->st_name >= s->begin && symbol->st_name < s->end;
 }
 
@@ -299,7 +305,7 @@ static int mark_names(struct symbol_search *s)
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n; i++)
-			if (is_function(s, &s->symbol[i]))
+			if (is_candidate(s, &s->symbol[i]))
 				set_begin(s, s->symbol[i].st_name);
 	}
 	return 0;
@@ -363,7 +369,7 @@ static int report_symbols(struct symbol_search *s)
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n; i++) {
-			if (!is_function(s, &s->symbol[i]) || !is_begin(s, s->symbol[i].st_name))
+			if (!is_candidate(s, &s->symbol[i]) || !is_begin(s, s->symbol[i].st_name))
 				continue;
 			r = report_symbol(s, first + i, i);
 			if (r != 0)
@@ -405,6 +411,7 @@ int nt_elf_search(struct nt_elf_reader *reader, const struct nt_elf_table *table
 	s->wanted = wanted;
 	s->fn = fn;
 	s->data = data;
+	s->type = n && wanted[0].match == NT_ELF_OBJECT ? STT_OBJECT : STT_FUNC;
 	index_wanted(s, n);
 	while (r == 0 && s->end < table->strings_bytes) {
 		s->begin = s->end;

@@ -50,7 +50,7 @@ struct nt_elf_hit {
 typedef int (*nt_elf_hit_fn)(void *data, const struct nt_elf_hit *hit);
 
 /*
- * Calls fn for every defined function that matches. A prefix is reported once for each place in the
+ * Calls fn for every defined function that matches, or object, if these are wanted. A prefix is reported once for each place in the
  * string table, without a symbol. Returns the last result of fn, or -EOVERFLOW, -EBADMSG (the file
  * was truncated), -EIO, -ENOMEM.
  */

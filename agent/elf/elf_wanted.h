@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names of functions to find in an ELF file. */
+/* Names of functions, or of objects, to find in an ELF file. */
 #ifndef NT_AGENT_ELF_ELF_WANTED_H
 #define NT_AGENT_ELF_ELF_WANTED_H
 
@@ -12,6 +12,7 @@ enum nt_elf_match {
 	NT_ELF_WHOLE,
 	NT_ELF_PREFIX, /* any function with this prefix */
 	NT_ELF_CLONES, /* of nt_elf_find_clones() alone */
+	NT_ELF_OBJECT, /* of nt_elf_find_objects() alone */
 };
 
 struct nt_elf_wanted {

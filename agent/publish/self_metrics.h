@@ -53,6 +53,7 @@ struct nt_self_metrics_reading {
 	struct nt_httpd_stats http; /* zeros without a server */
 	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, attach_failures,
 		uncovered_calls, detail_failures, detailed;
+	uint64_t stacks_read, stacks_failed, stacks_refused, stacks_unsent;
 	uint64_t cpu_ns, resident_bytes;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/identity/owner.h"
+#include "agent/stack/window_stack.h"
 #include "agent/steps/gpu_records.h"
 #include "common/base/ascii.h"
 #include "common/base/buf.h"
@@ -52,6 +53,7 @@ void nt_process_free(struct nt_process *process)
 	nt_gpu_records_free(process->gpu_records);
 	nt_gemm_spans_free(process->gemm_spans);
 	nt_gpu_heap_free(process->heap);
+	nt_window_stack_free(process->stack);
 	free(process);
 }
 

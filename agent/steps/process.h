@@ -28,6 +28,7 @@
 struct nt_held;
 struct nt_rank;
 struct nt_tracker_candidate;
+struct nt_window_stack;
 
 enum {
 	NT_PROCESS_COMMS = NT_WIRE_MAX_COMMS,
@@ -137,6 +138,8 @@ struct nt_process {
 	uint64_t heap_searches_ns; /* boot time */
 	uint64_t heap_sent_ns; /* when its call sites were sent last; 0: never, or they changed */
 	uint32_t heap_leaks; /* sites that were reported as leaks */
+
+	struct nt_window_stack *stack; /* owned: for the next window; NULL: none */
 
 	struct nt_process_counters counters; /* at the last window */
 	struct nt_gemm_totals gemms; /* the same */

@@ -437,6 +437,10 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 	if (context->heap)
 		nt_window_heap_fill(context->heap, context->holder, context->with_heap_sites,
 				    context->end_ns, &message->heap, &message->window.heap);
+	if (context->stack) {
+		message->window.stack = context->stack->thread;
+		message->window.stacks = context->stack->threads;
+	}
 	if (!context->ended)
 		fill_inside(rank, &message->window);
 	*ret_message = nt_take(message);

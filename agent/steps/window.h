@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/heap/window_heap.h"
+#include "agent/stack/window_stack.h"
 #include "agent/steps/rank.h"
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
@@ -29,6 +30,7 @@ struct nt_window_context {
 	struct nt_gpu_heap *heap;
 	const struct nt_window_holder *holder;
 	bool with_heap_sites;
+	struct nt_window_stack *stack; /* borrowed; NULL: none */
 };
 
 struct nt_window_message; /* a struct nt_window and what it points to */

@@ -17,6 +17,7 @@
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
 #include "agent/ras/ras_schedule.h"
+#include "agent/stack/window_stack.h"
 #include "agent/steps/completion.h"
 #include "agent/steps/gpu.h"
 #include "agent/steps/gpu_records.h"
@@ -147,6 +148,7 @@ struct nt_tracker_stats {
 	uint64_t gemm_spans_over_cap; /* kernels: more multiplications came since than are kept */
 	uint64_t gemm_windows_partial; /* whose share of GPU time is not known */
 	struct nt_tracker_detail_stats detail;
+	uint64_t stacks_replaced; /* by a newer one, before a window sent them */
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
@@ -315,6 +317,16 @@ NT_MUST_CHECK bool nt_tracker_stated(struct nt_tracker *tracker, uint32_t pid, u
 /* Where an address lies that was wanted: the file without its folder, and the offset in it. */
 void nt_tracker_site_found(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
 			   uint64_t address, const char *file, uint64_t offset);
+
+/*
+ * Stacks of a rank's process. Sets the threads of its ranks; the rest is 0. False: no such process, or
+ * no rank. The stack, of which the tracker takes ownership, is sent with the next window of its first
+ * rank. False: the same, and it is freed.
+ */
+NT_MUST_CHECK bool nt_tracker_stack_threads(const struct nt_tracker *tracker, uint32_t pid,
+					    uint64_t start_ns, uint32_t ret_tid[NT_STACK_THREADS]);
+NT_MUST_CHECK bool nt_tracker_stack_read(struct nt_tracker *tracker, uint32_t pid,
+					 uint64_t start_ns, struct nt_window_stack *stack);
 
 /* Advances the time; all events up to now_ns have been given. Sends what is due. */
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);

@@ -378,6 +378,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	add_short_syncs(rank, &counters, window_ns - context.unobserved_ns);
 	fill_lost(rank, &context);
 	nt_tracker_report_heap(tracker, rank, &context);
+	context.stack = rank == process->rank[0] ? process->stack : NULL;
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay for the next window */
@@ -391,6 +392,10 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	}
 	if (key)
 		hand_out(tracker, rank, key, nt_window_get(message));
+	if (context.stack) {
+		nt_window_stack_free(process->stack);
+		process->stack = NULL;
+	}
 	if (moved)
 		rank->key[0] = '\0';
 	clear_lost(rank);

@@ -5,6 +5,7 @@
 
 #include "cli/live/command.h"
 #include "cli/live/live.h"
+#include "cli/live/rank_stacks.h"
 #include "common/base/parse_number.h"
 #include "proto/json.h"
 
@@ -30,7 +31,7 @@ static const struct nt_opt_program program = {
 	.section = 1,
 	.summary = "show incidents, or the details of one",
 	.description = "Without an argument, lists the incidents, the newest first. With the id of "
-		       "one, shows the culprit, the onset, the cost and the evidence.",
+		       "one, shows the culprit, the onset, the cost, the evidence and the stacks.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[ID]",
@@ -211,6 +212,7 @@ static int print_incident(const json_t *incident)
 	const char *until = nt_json_get_text(incident, "until", NULL);
 	const json_t *culprits = json_object_get(incident, "culprits");
 	char text[NT_LIVE_TEXT];
+	int r;
 
 	line("incident", NT_STYLE_HEAD, "%s", nt_json_get_text(incident, "id", "-"));
 	line("summary", 0, "%s", nt_json_get_text(incident, "summary", "-"));
@@ -233,7 +235,10 @@ static int print_incident(const json_t *incident)
 	if (nt_json_get_text(incident, "own_source", NULL))
 		line("measured by", 0, "%s", nt_json_get_text(incident, "own_source", NULL));
 	print_cost(incident);
-	return print_evidence(json_object_get(incident, "evidence"));
+	r = print_evidence(json_object_get(incident, "evidence"));
+	if (r == NT_EXIT_OK)
+		nt_live_print_stacks(json_object_get(incident, "stacks"));
+	return r;
 }
 
 static int run_one(struct nt_client *client, const struct nt_live_config *config)

@@ -27,6 +27,9 @@ void nt_html_time(const struct nt_html_page *page, uint64_t ns);
 /* 412 ms, 1.4 s; other units unchanged. */
 void nt_html_value(struct nt_markup *out, double value, const char *unit);
 
+/* The stacks of an incident, if it has any. */
+void nt_html_stacks(const struct nt_html_page *page, const struct nt_wire_incident *incident);
+
 /* The sections of the page. */
 void nt_html_verdicts(const struct nt_html_page *page);
 NT_MUST_CHECK int nt_html_heatmaps(const struct nt_html_page *page);

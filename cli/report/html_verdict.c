@@ -215,6 +215,7 @@ static void put_verdict(const struct nt_html_page *page, const struct nt_wire_in
 	put_facts(page, incident);
 	put_culprits(incident, out);
 	put_evidence(incident, out);
+	nt_html_stacks(page, incident);
 	nt_markup_put(out, "</article>\n");
 }
 

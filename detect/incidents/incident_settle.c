@@ -27,7 +27,8 @@ void nt_incidents_begin(struct nt_detect *detect)
 
 		incident->stands = false;
 		incident->judged = false;
-		incident->changed = false;
+		incident->changed = incident->is_marked;
+		incident->is_marked = false;
 		incident->shown_cost = -1.0;
 		incident->window_cost = 0.0;
 		for (uint32_t j = 0; j < incident->blames; j++)

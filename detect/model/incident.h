@@ -100,6 +100,7 @@ struct nt_detect_incident {
 	uint8_t family, class, cause, severity, state, kind, tier;
 	bool note, taken_over, unsure;
 	bool stands, judged, changed; /* scratch of the step */
+	bool is_marked; /* it counts as changed in the next step. Not saved */
 	uint32_t stood; /* windows in which it stood while pending */
 	uint32_t absent; /* windows since it last stood; frames for families that need no window */
 	uint64_t comm;

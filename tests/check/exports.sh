@@ -6,12 +6,12 @@ set -euo pipefail
 
 kept() {
   cat <<'KEPT'
-nt_bus_reader_fd	the agent's loop will wait for the control topic with it (levels)
+nt_bus_reader_fd	a loop without a thread for its reader waits with it
 nt_tracker_detail	RDMA and events of the system become records by it (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
 nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
-nt_memory_live	stacks are read with it (levels)
-nt_memory_u32	stacks are read with it (levels)
+nt_memory_u32	what nt_memory_u64() does, of 32 bits
+nt_stack_text_at	tests read names by it, which windows copy
 nt_subject_name	what the governor has shed is shown by it (levels)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
@@ -25,7 +25,7 @@ objects=build/release/obj
   exit 77
 }
 
-rooms=(agent aggregator cli common detect engine proto)
+rooms=(agent aggregator cli common control detect engine proto)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -31,6 +31,7 @@ agent/host: common proto bpf/event.h plugin/gpu_record.h
 agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
+agent/stack: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
@@ -43,6 +44,7 @@ agent/publish: control common proto bpf/event.h plugin/gpu_record.h
 agent: control common proto bpf/event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
+engine/stacks: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

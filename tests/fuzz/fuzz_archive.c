@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/input/archive.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static bool wants(void *data, const char *name)
 {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "common/options/config.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static const struct nt_opt opts[] = {
 	{"bus", NT_OPT_STRING, 0, NULL, 0, 0, "the bus"},

@@ -10,7 +10,7 @@
 
 #include "common/base/hash.h"
 #include "detect/detect.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	MAX_FRAMES = 200,

@@ -8,7 +8,7 @@
 #include "agent/elf/insn.h"
 #include "agent/host/cgroup_filter.h"
 #include "agent/host/proc.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void fuzz_mapping(const uint8_t *data, size_t size)
 {

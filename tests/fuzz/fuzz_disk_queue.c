@@ -11,7 +11,7 @@
 #include "common/bus/bus.h"
 #include "common/bus/disk_queue/store.h"
 #include "common/bus/spool/frame.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/disk.h"
 #include "tests/fuzz/lib/segment.h"
 

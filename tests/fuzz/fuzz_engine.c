@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "engine/ingest.h"
 #include "engine/job_state.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 #define SECOND 1000000000ULL
 #define REAL_0 (1700000000ULL * SECOND)

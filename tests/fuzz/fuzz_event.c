@@ -11,7 +11,7 @@
 #include "agent/gpu/gemm_spans.h"
 #include "agent/probes/event.h"
 #include "agent/steps/gpu_records.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	PID = 7,

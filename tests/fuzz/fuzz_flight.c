@@ -7,7 +7,7 @@
 
 #include "cli/flight/flight.h"
 #include "cli/readers/input.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 enum {

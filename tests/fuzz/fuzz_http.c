@@ -8,7 +8,7 @@
 
 #include "common/http/httpd_impl.h"
 #include "proto/json.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	MAX_HEADERS = 16,

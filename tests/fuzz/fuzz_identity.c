@@ -12,7 +12,7 @@
 #include "agent/identity/pods.h"
 #include "common/base/json_stream.h"
 #include "proto/json.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void check_text(const char *text, size_t size)
 {

@@ -11,7 +11,7 @@
 #include "cli/live/table.h"
 #include "cli/readers/input.h"
 #include "cli/readers/lines.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	MAX_CELLS = 64,

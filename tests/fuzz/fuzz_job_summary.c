@@ -11,7 +11,7 @@
 #include "common/base/utf8.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	OWN_BOOT = 7,

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void write_and_read(json_t *object)
 {

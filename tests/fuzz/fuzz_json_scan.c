@@ -12,7 +12,7 @@
 
 #include "cli/readers/json_tree.h"
 #include "common/base/json_scan.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/unit/piece_source.h"
 
 static int scan(const char *text, size_t len, size_t piece, json_t **ret_tree)

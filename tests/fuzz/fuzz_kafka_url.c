@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static int run(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
  * Read twice, as the files of two ranks, its calls are of groups that may have to be derived.
  */
 #include "cli/readers/trace.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static void read_two(const uint8_t *data, size_t size)

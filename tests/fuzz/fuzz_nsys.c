@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An export of Nsight Systems of any bytes becomes frames, or is refused with a reason. */
 #include "cli/kineto/nsys.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static int run(const uint8_t *data, size_t size)

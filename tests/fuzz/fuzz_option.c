@@ -16,7 +16,7 @@
 #include "common/kube/kube.h"
 #include "common/options/opt.h"
 #include "common/system/clock.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	MAX_WORDS = 64,

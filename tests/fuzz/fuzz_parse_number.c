@@ -5,7 +5,7 @@
 
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static int run(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/readers/pickle.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static int run(const uint8_t *data, size_t size)
 {

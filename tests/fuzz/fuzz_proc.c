@@ -14,7 +14,7 @@
 #include "agent/host/node.h"
 #include "agent/host/proc.h"
 #include "agent/steps/comm_layout.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	NOTES = 8,

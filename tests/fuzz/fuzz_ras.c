@@ -9,7 +9,7 @@
 
 #include "agent/ras/ras.h"
 #include "agent/ras/ras_target.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/unit/piece_source.h"
 
 enum {

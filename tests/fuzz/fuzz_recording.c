@@ -12,7 +12,7 @@
 #include "cli/report/report.h"
 #include "common/bus/bus.h"
 #include "common/bus/spool/frame.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/disk.h"
 
 enum {

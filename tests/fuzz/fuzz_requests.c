@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "control/level_table.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 #define BEGIN_NS (1700000000 * NT_SECOND)
 

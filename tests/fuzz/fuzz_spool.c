@@ -14,7 +14,7 @@
 #include "common/base/hash.h"
 #include "common/bus/bus.h"
 #include "common/bus/spool/cursor.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/disk.h"
 #include "tests/fuzz/lib/segment.h"
 

@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "engine/ingest.h"
 #include "engine/job_state.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void check_result(int r)
 {

@@ -16,7 +16,7 @@
 #include "common/base/hash.h"
 #include "engine/engine.h"
 #include "engine/ingest.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	SHARD = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A table of any bytes becomes frames that the detection takes, or is refused with a reason. */
 #include "cli/readers/trace.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static int read_table(const char *const *paths, size_t count, struct nt_trace **ret_trace,

@@ -7,7 +7,7 @@
 
 #include "cli/report/report.h"
 #include "cli/report/systrace.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static void print_all(const struct nt_trace *trace, const struct nt_judgement *judgement)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/report/systrace_metric.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 enum {
 	RANKS = 5,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void check(const struct nt_target *target, const char *piece)
 {

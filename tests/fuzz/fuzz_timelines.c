@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "cli/readers/timelines.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static int run(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
 
 #include "common/base/utf8.h"
 #include "proto/wire.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void check_text(const char *text)
 {

@@ -40,6 +40,15 @@ $(BENCH)/elf: bench/elf.c $(call archives,agent common)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS)
 
+$(BENCH)/stack: bench/stack.c $(call archives,agent common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS)
+
+.PHONY: bench-stack
+bench-stack: $(BENCH)/stack ## time and reads of one stack, by version of CPython (NT_PYTHONS: others than this machine's)
+	$(Q)$(BENCH)/stack
+
 $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

@@ -163,7 +163,7 @@ fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fu
 TIME ?= 60
 T ?= $(fuzz_targets)
 
-# Functions that count the cost of a run: see tests/fuzz/cost.c.
+# Functions that count the cost of a run: see tests/fuzz/lib/cost.c.
 fuzz_wrapped := __sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_init memchr memmem memcmp \
 	strlen strnlen strspn strcspn strchr strrchr strstr strdup strndup strcmp __asan_memcpy \
 	__asan_memmove __asan_memset nt_crc32c
@@ -175,7 +175,7 @@ fuzz_on_disk := recording disk_queue spool
 fuzz_link = $(CC) -o $@ $(filter %.o,$^) -fsanitize=fuzzer $(fuzz_wrapped:%=-Wl,--wrap=%) $(1) \
 	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(filter-out -lcmocka,$(link_tests))
 
-$(fuzz_on_disk:%=$(B)/fuzz/fuzz_%): $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/cost.o \
+$(fuzz_on_disk:%=$(B)/fuzz/fuzz_%): $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/lib/cost.o \
 		$(B)/obj/tests/fuzz/lib/disk.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -183,20 +183,20 @@ $(fuzz_on_disk:%=$(B)/fuzz/fuzz_%): $(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%
 # The calls of the HTTP library, which fuzz_http replaces.
 $(B)/fuzz/fuzz_http: fuzz_stands_in := MHD_lookup_connection_value MHD_get_connection_values_n \
 	MHD_get_connection_info
-$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/cost.o $(call archives,$(libraries))
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/lib/cost.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call fuzz_link,$(fuzz_stands_in:%=-Wl,--wrap=%))
 
 # The instrumentation itself is not instrumented. Nor is a checksum's loop over all bytes, most of a
 # run's time, which __wrap_nt_crc32c() counts and checks as a whole.
-$(foreach o,tests/fuzz/cost tests/fuzz/lib/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
+$(foreach o,tests/fuzz/lib/cost tests/fuzz/lib/disk common/bus/spool/crc32c,build/fuzz/obj/$(o).o): \
 	CFLAGS := $(filter-out $(mode),$(CFLAGS)) -O2
 
 .PHONY: fuzz fuzz-here fuzz-merge fuzz-short
 fuzz: ## fuzz one target or all (T=wire TIME=60)
 	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here T="$(T)" TIME=$(TIME)
-fuzz-here: $(B)/fuzz/cost_test $(T:%=$(B)/fuzz/fuzz_%)
+fuzz-here: $(B)/fuzz/lib/cost_test $(T:%=$(B)/fuzz/fuzz_%)
 	$(Q)TIME=$(TIME) MERGE=$(MERGE) tests/fuzz.sh $^
 fuzz-merge: ## add to the committed corpus what was found and widens its coverage (T=wire)
 	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-here T="$(T)" MERGE=1

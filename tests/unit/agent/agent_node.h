@@ -42,6 +42,7 @@ struct node_window {
 	struct nt_heap_device heap_device[NT_GPU_HEAP_DEVICES + 1];
 	struct nt_heap_site heap_site[NT_WINDOW_HEAP_SITES];
 	char heap_file[NT_WINDOW_HEAP_SITES][NT_GPU_HEAP_FILE];
+	struct nt_wire_stack stack; /* the first; its texts are freed */
 	char heap_call[32], heap_failed_file[NT_GPU_HEAP_FILE], holder_file[NT_GPU_HEAP_FILE];
 };
 
@@ -231,6 +232,8 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 	node_copy(copy->transfer, window->transfer, window->transfers * sizeof(copy->transfer[0]));
 	copy->window.transfer = copy->transfer;
 	node_copy_heap(copy, &window->heap);
+	node_copy(&copy->stack, window->stack, (window->stacks > 0) * sizeof(copy->stack));
+	copy->window.stack = &copy->stack;
 }
 
 static inline void node_heartbeat(void *data, const char *key, uint32_t ranks,

@@ -124,12 +124,41 @@ static struct nt_message golden_incident = {
 };
 
 /* Later files, with the fields that were added since. */
-static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4, golden_incident_5;
+static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4, golden_incident_5,
+	golden_incident_stacks;
 
 static inline void golden_fill_incident(void)
 {
 	static struct nt_delivery delivery[2];
 	static struct nt_culprit culprit[2];
+	static struct nt_wire_stack_frame frame = {"Loader.load_batch", "/app/loader.py", 4012,
+						   true};
+	static struct nt_wire_incident_stack stack[] = {
+		{
+			.rank = 4013,
+			.is_culprit = true,
+			.real_ns = 4014,
+			.stack =
+				{
+					.request = 0xb407010203040508,
+					.boot_ns = 4015,
+					.tid = 4016,
+					.name = "python3",
+					.state = "D",
+					.wait = "folio_wait_bit_common",
+					.is_main = true,
+					.holds_gil = true,
+					.gc_running = true,
+					.interpreter = "CPython 3.14",
+					.frame = &frame,
+					.frames = 1,
+					.left_out = 4017,
+					.python_reason = "stack changed while it was read",
+					.native_reason = "thread is running",
+					.read_ns = 4018,
+				},
+		},
+	};
 
 	golden_incident_2 = golden_incident;
 	for (size_t i = 0; i < 2; i++)
@@ -150,6 +179,10 @@ static inline void golden_fill_incident(void)
 
 	golden_incident_5 = golden_incident_4;
 	golden_incident_5.incident.own_source = NT_OWN_SOURCE_CUPTI;
+
+	golden_incident_stacks = golden_incident_5;
+	golden_incident_stacks.incident.stack = stack;
+	golden_incident_stacks.incident.stacks = 1;
 }
 
 #endif

@@ -315,7 +315,8 @@ static struct nt_message golden_window = {
 static struct nt_message golden_window_2, golden_window_3, golden_window_4, golden_window_5,
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
 	golden_window_11, golden_window_12, golden_window_13, golden_window_14, golden_window_15,
-	golden_window_16, golden_window_heap, golden_window_gemms;
+	golden_window_16, golden_window_17, golden_window_heap, golden_window_gemms,
+	golden_window_stacks;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -358,6 +359,56 @@ static inline void golden_fill_window_heap(void)
 		.failures = 2326,
 		.out_of_memory = 2327,
 	};
+}
+
+static inline void golden_fill_window_stacks(void)
+{
+	static struct nt_wire_stack_frame frame[] = {
+		{"nanosleep", "libc.so.6", 2402, true},
+		{"Loader.load_batch", "/app/loader.py", 2403, true},
+	};
+	static struct nt_wire_stack stack[] = {
+		{
+			.request = 0xb407010203040506,
+			.boot_ns = 2404,
+			.tid = 2405,
+			.name = "python3",
+			.state = "S",
+			.wait = "hrtimer_nanosleep",
+			.is_main = true,
+			.holds_gil = true,
+			.gc_running = true,
+			.interpreter = "CPython 3.11",
+			.frame = frame,
+			.frames = 2,
+			.left_out = 2406,
+			.python_reason = "stack changed while it was read",
+			.native_reason = "no call-frame information",
+			.read_ns = 2407,
+		},
+		{
+			.request = 0xb407010203040507,
+			.boot_ns = 2408,
+			.tid = 2409,
+			.name = "loader",
+			.state = "R",
+			.wait = "futex_wait",
+			.is_main = true,
+			.holds_gil = true,
+			.gc_running = true,
+			.interpreter = "CPython 3.14",
+			.frame = frame,
+			.frames = 1,
+			.left_out = 2410,
+			.python_reason = "thread runs no Python code",
+			.native_reason = "thread is running",
+			.read_ns = 2411,
+		},
+	};
+
+	golden_window_stacks = golden_window_15;
+	golden_window_stacks.window.stack = stack;
+	golden_window_stacks.window.stacks = 2;
 }
 
 static inline void golden_fill_window_later(void)
@@ -414,6 +465,10 @@ static inline void golden_fill_window_later(void)
 
 	golden_window_16 = golden_window_15;
 	golden_window_16.window.level = 3;
+	golden_fill_window_stacks();
+	golden_window_17 = golden_window_16;
+	golden_window_17.window.stack = golden_window_stacks.window.stack;
+	golden_window_17.window.stacks = golden_window_stacks.window.stacks;
 }
 
 static inline void golden_fill_window(void)

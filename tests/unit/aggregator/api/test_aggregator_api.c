@@ -407,7 +407,7 @@ static const char whole_incident[] =
 	"\"tier\":\"T2\",\"own_source\":\"calls\",\"confidence\":0.98,\"completeness\":1.0,\"evidence\":[{\"what\":"
 	"\"own work of the step\",\"unit\":\"ms\",\"value\":412.0,\"peers\":314.5,\"width\":3.1,"
 	"\"method\":\"ratio\",\"windows\":9}],\"summary\":"
-	"\"rank 5 computes 31 % slower than its 3 peers\"}\n";
+	"\"rank 5 computes 31 % slower than its 3 peers\",\"stacks\":[]}\n";
 
 static void an_incident_is_the_documented_object_to_the_byte(void **state)
 {

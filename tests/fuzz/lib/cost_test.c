@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "common/base/cleanup.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 static void allocate(size_t bytes, int times)
 {

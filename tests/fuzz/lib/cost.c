@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* This file is built without sanitizers and coverage: what measures is not measured. */
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stacks of a rank's process: of which threads they are read, and in which window they are sent. */
+#include "agent/tracker/tracker_impl.h"
+
+#include "agent/stack/window_stack.h"
+
+/* The rank's window sends them, if the process is still the same one. */
+static struct nt_process *find_rank(const struct nt_tracker *tracker, uint32_t pid,
+				    uint64_t start_ns)
+{
+	struct nt_process *process = nt_tracker_process(tracker, pid);
+
+	return process && process->start_ns == start_ns && process->ranks ? process : NULL;
+}
+
+bool nt_tracker_stack_threads(const struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+			      uint32_t ret_tid[NT_STACK_THREADS])
+{
+	const struct nt_process *process = find_rank(tracker, pid, start_ns);
+	size_t n = 0;
+
+	if (!process)
+		return false;
+	for (size_t i = 0; i < NT_STACK_THREADS; i++)
+		ret_tid[i] = 0;
+	for (uint32_t i = 0; i < process->ranks && n < NT_STACK_THREADS; i++)
+		ret_tid[n++] = nt_rank_thread(process->rank[i]);
+	return true;
+}
+
+bool nt_tracker_stack_read(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+			   struct nt_window_stack *stack)
+{
+	struct nt_process *process = find_rank(tracker, pid, start_ns);
+
+	if (!process) {
+		nt_window_stack_free(stack);
+		return false;
+	}
+	tracker->stats.stacks_replaced += process->stack != NULL;
+	nt_window_stack_free(process->stack);
+	process->stack = stack;
+	return true;
+}
