@@ -225,18 +225,6 @@ uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *ke
 	return row && is_in_force(&row->entry, now_real_ns) ? row->entry.id : 0;
 }
 
-const struct nt_level_entry *nt_level_table_find(const struct nt_level_table *table,
-						 const struct nt_level_target *target,
-						 enum nt_request request)
-{
-	const struct level_row *row;
-	struct level_key key;
-
-	set_key(&key, target->kind, target->name, target->rank, request);
-	row = find_row(table, &key);
-	return row ? &row->entry : NULL;
-}
-
 size_t nt_level_table_list(const struct nt_level_table *table, uint64_t now_real_ns,
 			   const struct nt_level_entry **ret_entry, size_t max)
 {

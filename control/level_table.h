@@ -67,11 +67,6 @@ uint32_t nt_level_table_of(const struct nt_level_table *table, const char *node,
 uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *key, uint32_t rank,
 			      uint64_t now_real_ns);
 
-/* The record of that kind for the target, in force or not; borrowed as below. NULL: none. */
-const struct nt_level_entry *nt_level_table_find(const struct nt_level_table *table,
-						 const struct nt_level_target *target,
-						 enum nt_request request);
-
 /*
  * Those in force, the first `max` of them, borrowed until the next change, in the order in which they
  * came. Returns the number of all.

@@ -59,6 +59,14 @@ def every_collective(truth, half, first):
     add("barrier", 0)
 
 
+def wait_out_hang(path, rank):
+    now = faults(path, rank)
+    while "hang" in now:
+        time.sleep(0.01)
+        now = faults(path, rank)
+    return now
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=10)
@@ -96,9 +104,8 @@ def main():
     shown_steps = 0
     while True:
         now = faults(options.faults, rank)
-        while "hang" in now:
-            time.sleep(0.01)
-            now = faults(options.faults, rank)
+        if "hang" in now:
+            now = wait_out_hang(options.faults, rank)
         if "exit" in now:
             os._exit(int(now["exit"]))
         time.sleep(now.get("loader", 0) / 1e3)
