@@ -19,7 +19,8 @@ records=$(($(metric neutracer_agent_detail_records_total) - before)) took=$(($(n
 echo "$records records in $took ms, $(metric neutracer_agent_detail_lost_total) lost," \
   "$(metric neutracer_agent_detail_events_dropped_total) dropped"
 # A period may have twice its aim.
-[ "$records" -gt 1000 ] && [ "$records" -le $((2 * rate * (took + 2000) / 1000)) ] ||
+[ "$records" -gt 1000 ] || complain "there are $records records in $took ms"
+[ "$records" -le $((2 * rate * (took + 2000) / 1000)) ] ||
   complain "there are $records records in $took ms at a rate of $rate a second"
 "$bin/neutracer" detail --bus "spool:$work/spool" --seconds 1s --rewind 10s --json "$job_name" >"$work/out/detail.json"
 jq -es 'map(select(.call == "ncclAllReduce")) | length > 100 and all(.probability == 1)' "$work/out/detail.json" >/dev/null ||

@@ -62,8 +62,8 @@ grep -q 'comm *ncclAllReduce' "$work/out/command.txt" || fail "no table of rank 
 grep -q 'no records' "$work/out/none.txt" || fail "another job's records are printed"
 
 "$bin/neutracer" detail --bus "$bus" --seconds 1s --rewind 1m --node-secret-file "$work/other-secret" llm >"$work/out/refused.txt" 2>&1
-grep -q 'not signed' "$work/out/refused.txt" && ! grep -q ncclAllReduce "$work/out/refused.txt" ||
-  fail "records of another signature are printed"
+grep -q 'not signed' "$work/out/refused.txt" || fail "a wrong signature is not reported"
+! grep -q ncclAllReduce "$work/out/refused.txt" || fail "records of another signature are printed"
 
 end_job || fail "the job failed"
 stop_agent node-a
