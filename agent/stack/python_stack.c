@@ -146,7 +146,9 @@ int nt_python_threads(struct nt_stack_memory *memory, const struct nt_python_run
 			break;
 	}
 	ret_threads->is_cut |= r < 0;
-	return ret_threads->count ? 0 : r;
+	if (ret_threads->count)
+		return 0;
+	return r < 0 ? r : -ENODATA;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ struct nt_python_threads {
 	bool is_cut; /* by a cap or a bad pointer */
 };
 
-/* -ENODATA: no interpreter has begun; else as nt_stack_memory_read(). */
+/* -ENODATA: no interpreter has begun, or has a thread; else as nt_stack_memory_read(). */
 NT_MUST_CHECK int nt_python_threads(struct nt_stack_memory *memory,
 				    const struct nt_python_runtime *runtime,
 				    struct nt_python_threads *ret_threads);

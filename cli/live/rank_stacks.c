@@ -8,6 +8,7 @@
 
 enum {
 	TEXT_BYTES = 512,
+	NUMBER_BYTES = 24,
 };
 
 static void print_head(const json_t *stack)
@@ -36,7 +37,7 @@ static void print_head(const json_t *stack)
 static void print_frame(const json_t *frame)
 {
 	const double line = nt_json_get_number(frame, "line", 0);
-	char text[TEXT_BYTES], number[TEXT_BYTES] = "";
+	char text[TEXT_BYTES], number[NUMBER_BYTES] = "";
 
 	if (line > 0)
 		(void)snprintf(number, sizeof(number), ":%.0f", line);

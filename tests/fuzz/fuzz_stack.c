@@ -158,5 +158,5 @@ static int run(const uint8_t *data, size_t size)
 }
 
 /* A stack takes a bounded number of reads of bounded length, however little memory there is. */
-FUZZ_TARGET(run, .peak = {512 << 10, 16}, .total = {4 << 20, 64}, .steps = {40000000, 400},
-	    .cpu_ns = {4000000000, 1000})
+FUZZ_TARGET(run, .peak = {64 << 10, 16}, .total = {256 << 10, 64}, .steps = {2000000, 400},
+	    .cpu_ns = {400000000, 1000})

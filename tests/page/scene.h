@@ -173,6 +173,8 @@ static inline void scene_attacked(struct scene *scene)
 {
 	static struct nt_culprit culprit[SCENE_ATTACKS];
 	static struct nt_wire_evidence evidence[SCENE_ATTACKS];
+	static struct nt_wire_incident_stack stack[SCENE_ATTACKS];
+	static struct nt_wire_stack_frame frame[SCENE_ATTACKS];
 	struct nt_windows_job *job;
 
 	scene_init(scene, scene_name(1));
@@ -197,6 +199,30 @@ static inline void scene_attacked(struct scene *scene)
 		incident->culprits = 1;
 		incident->evidence = &evidence[i];
 		incident->evidences = 1;
+		frame[i] =
+			(struct nt_wire_stack_frame){scene_name(i), scene_name(i + 1), 42, i % 2};
+		stack[i] = (struct nt_wire_incident_stack){
+			.rank = (uint32_t)i,
+			.is_culprit = i % 2,
+			.real_ns = job->column[40].start_ns,
+			.stack =
+				{
+					.tid = 4711,
+					.name = scene_name(i),
+					.state = scene_name(i + 1),
+					.wait = scene_name(i + 2),
+					.interpreter = scene_name(i),
+					.python_reason = scene_name(i + 1),
+					.native_reason = scene_name(i + 2),
+					.holds_gil = true,
+					.gc_running = true,
+					.frame = &frame[i],
+					.frames = 1,
+					.left_out = 5,
+				},
+		};
+		incident->stack = &stack[i];
+		incident->stacks = 1;
 	}
 	scene->report.jobs = SCENE_ATTACKS;
 }

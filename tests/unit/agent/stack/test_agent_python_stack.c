@@ -168,6 +168,8 @@ static void threads_are_bounded_and_the_holder_is_known(void **state)
 	assert_true(threads.gc_running);
 	assert_false(threads.thread[0].holds_gil);
 
+	fake_set(FAKE_INTERPRETER + 16, 0, 8);
+	assert_int_equal(nt_python_threads(&memory, &runtime, &threads), -ENODATA);
 	fake_set(FAKE_RUNTIME + 40, 0, 8);
 	assert_int_equal(nt_python_threads(&memory, &runtime, &threads), -ENODATA);
 }

@@ -208,6 +208,22 @@ static void assert_hash(const char *html, const char *open, const char *close, c
 	says(html, wanted);
 }
 
+static void a_stack_says_whose_it_is_and_what_is_left_out(void **state)
+{
+	const char *html;
+
+	(void)state;
+	scene_attacked(&scene);
+	html = page();
+	says(html, "<details open><summary>Stack of rank 1, thread 4711");
+	says(html, "<details><summary>Stack of rank 0 for comparison, thread 4711");
+	says(html, ", holds the GIL, garbage collection runs</summary>");
+	says(html, ":42)</li>");
+	says(html, "5 more frames.");
+	says(html, "Python frames: ");
+	says(html, "Native frames: ");
+}
+
 static void the_policy_allows_the_pages_own_style_and_script_and_nothing_else(void **state)
 {
 	const char *html;
@@ -388,6 +404,7 @@ int main(void)
 		cmocka_unit_test_teardown(base64_is_what_others_make_of_it_at_every_length,
 					  tear_down),
 		cmocka_unit_test_teardown(an_error_of_the_page_stays, tear_down),
+		cmocka_unit_test_teardown(a_stack_says_whose_it_is_and_what_is_left_out, tear_down),
 		cmocka_unit_test_teardown(a_png_holds_its_pixels_and_the_sums_of_its_chunks,
 					  tear_down),
 		cmocka_unit_test_teardown(what_comes_from_outside_makes_no_element, tear_down),
