@@ -337,6 +337,7 @@ static void tick(struct nt_agent *agent)
 	nt_agent_end_processes(agent, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
+	nt_rdma_tick(agent->rdma, boot_ns, real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);

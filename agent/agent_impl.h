@@ -27,6 +27,7 @@
 #include "agent/publish/publisher.h"
 #include "agent/publish/self_metrics.h"
 #include "agent/ras/ras.h"
+#include "agent/rdma/rdma.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
 
@@ -59,6 +60,8 @@ struct nt_agent {
 		*nccl_ranks, /* those without gpu_ranks' library, or where it gave up */
 		*send_ranks; /* of which NCCL's sends are measured */
 	struct nt_inspector_client rank_file_client;
+	struct nt_inspector_client provider_client;
+	struct nt_rdma *rdma;
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
 	struct nt_inspector_client mpi_code_client, code_place_client;
@@ -147,6 +150,18 @@ void nt_agent_open_unprobed(struct nt_agent *agent);
 /* agent/agent_heap.c: looks up call sites for the tracker, whose sink has the agent as its data. */
 void nt_agent_site_wanted(void *data, uint32_t pid, uint64_t start_ns, uint64_t address);
 void nt_agent_open_heap(struct nt_agent *agent);
+
+/*
+ * agent/agent_rdma.c: queue pairs. The first is a callback of agent/probes/attach.h, the second one of
+ * the tracker. made: true if the library is its own.
+ */
+NT_MUST_CHECK int nt_agent_open_rdma(struct nt_agent *agent);
+void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs);
+const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid);
+bool nt_agent_rdma_made(struct nt_agent *agent, int library, uint32_t pid, uint64_t start_ns,
+			int result, struct nt_rank_probe *probe);
+void nt_agent_govern_rdma(struct nt_agent *agent, uint32_t pid,
+			  const struct nt_governor_plan *plan);
 
 /* agent/agent_ras.c: requests to NCCL's RAS; the turn comes once a second. */
 NT_MUST_CHECK int nt_agent_open_ras(struct nt_agent *agent);

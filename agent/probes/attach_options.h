@@ -43,6 +43,8 @@ struct nt_attach_options {
 	void (*gemm)(void *data, const struct nt_event_gemm *gemm);
 	/* The same of what was multiplied while a stream captured. */
 	void (*capture)(void *data, const struct nt_event_capture *capture);
+	/* The same of queue pairs and devices of RDMA. */
+	void (*verbs)(void *data, const struct nt_event_verbs *verbs);
 	void *data;
 };
 
