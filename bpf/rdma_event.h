@@ -59,7 +59,7 @@ struct nt_verbs_totals {
 	__u64 created, destroyed; /* queue pairs */
 	__u64 extended, direct; /* calls of such verbs */
 	__u64 ops; /* kernel side: post_send of the last context whose functions were sent */
-	__u64 seen; /* queue pairs with an entry in the table of traffic, so far */
+	__u64 seen, ended; /* entries in the table of traffic so far; of them, destroyed ones */
 	__u64 over_cap; /* hits of queue pairs without room in it */
 };
 
@@ -115,6 +115,8 @@ struct nt_rdma_traffic {
 	__u32 head, tail;
 	__u32 skipped; /* further requests outstanding that are not in `posted` */
 	__u32 all_signaled;
+	__u32 is_ended; /* its queue pair is destroyed */
+	__u32 unused;
 	struct nt_rdma_posted posted[NT_RDMA_OUTSTANDING];
 };
 
@@ -127,10 +129,10 @@ struct nt_rdma_watch {
 };
 
 _Static_assert(sizeof(struct nt_event_verbs) == 136, "ring buffer layout");
-_Static_assert(sizeof(struct nt_verbs_totals) == 88, "map layout");
+_Static_assert(sizeof(struct nt_verbs_totals) == 96, "map layout");
 _Static_assert(sizeof(struct nt_rdma_key) == 16, "map layout");
 _Static_assert(sizeof(struct nt_rdma_traffic) ==
-		       80 + 64 + 4 * NT_RDMA_STATUSES + 40 + 16 * NT_RDMA_OUTSTANDING,
+		       80 + 64 + 4 * NT_RDMA_STATUSES + 48 + 16 * NT_RDMA_OUTSTANDING,
 	       "map layout");
 _Static_assert(sizeof(struct nt_rdma_watch) == 16, "map layout");
 

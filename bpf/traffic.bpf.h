@@ -93,7 +93,7 @@ static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 
 	if (!totals)
 		return NULL;
-	if (totals->seen < NT_RDMA_PROCESS_QPS + totals->destroyed &&
+	if (totals->seen < NT_RDMA_PROCESS_QPS + totals->ended &&
 	    bpf_map_update_elem(&traffic, key, &no_traffic, BPF_NOEXIST) == 0) {
 		__sync_fetch_and_add(&totals->seen, 1);
 		report_qp(row, qp, key);

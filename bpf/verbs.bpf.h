@@ -202,6 +202,7 @@ static __always_inline void add_attributes(__u64 at, __u32 mask, struct nt_event
 }
 
 static __always_inline void note_signals(const struct verbs_call *call,
+					 struct nt_verbs_totals *totals,
 					 struct nt_event_verbs *event)
 {
 	const __u8 yes = 1;
@@ -211,8 +212,12 @@ static __always_inline void note_signals(const struct verbs_call *call,
 
 	event->all_signaled = read_half(call->word[1] + INIT_SIGNALS_ALL) != 0;
 	t = bpf_map_lookup_elem(&traffic, &key);
-	if (t) /* of an earlier queue pair with this number */
+	if (t) { /* of an earlier queue pair with this number */
 		t->all_signaled = event->all_signaled;
+		if (t->is_ended)
+			__sync_fetch_and_sub(&totals->ended, 1);
+		t->is_ended = 0;
+	}
 	if (event->all_signaled)
 		bpf_map_update_elem(&all_signaled_qps, &key, &yes, BPF_ANY);
 	else
@@ -239,7 +244,7 @@ static __always_inline bool fill_verb(__u32 verb, const struct verbs_call *call,
 		if (!add_qp(result, event))
 			return false;
 		__sync_fetch_and_add(&totals->created, 1);
-		note_signals(call, event);
+		note_signals(call, totals, event);
 		return true;
 	case NT_VERB_MODIFY_QP:
 		if (!succeeded || !add_qp(call->word[0], event))
@@ -278,9 +283,20 @@ static __always_inline bool fill_destroyed(const struct verbs_call *call,
 					   struct nt_verbs_totals *totals,
 					   struct nt_event_verbs *event)
 {
+	struct nt_rdma_key key = {.pid = event->h.pid};
+	struct nt_rdma_traffic *t;
+
 	if (!add_qp(call->word[0], event))
 		return false;
 	__sync_fetch_and_add(&totals->destroyed, 1);
+	key.qpn = event->qpn;
+	key.context = event->context;
+	t = bpf_map_lookup_elem(&traffic, &key);
+	/* The entry stays until the agent has read it, but another queue pair may have its place. */
+	if (t && !t->is_ended) {
+		t->is_ended = 1;
+		__sync_fetch_and_add(&totals->ended, 1);
+	}
 	return true;
 }
 
