@@ -5,7 +5,7 @@
  *
  * Every verb has an object from which the context can be read, and that has the addresses of the
  * provider's functions. The layouts are those of verbs.h, whose ABI is stable
- * (tests/unit/agent/rdma/test_agent_verbs_layout.c).
+ * (tests/bpf/test_rdma.c).
  */
 #ifndef NT_BPF_VERBS_BPF_H
 #define NT_BPF_VERBS_BPF_H

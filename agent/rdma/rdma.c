@@ -62,9 +62,12 @@ void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 
 static void free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
 {
-	for (int i = 0; i < NT_RDMA_LINKS; i++)
-		if (process->link[i].probe)
-			rdma->hooks.detach(rdma->hooks.data, process->link[i].probe);
+	for (int i = 0; i < NT_RDMA_LINKS; i++) {
+		if (!process->link[i].probe)
+			continue;
+		rdma->hooks.detach(rdma->hooks.data, process->link[i].probe);
+		rdma->stats.attached--;
+	}
 	if (process->is_watched)
 		rdma->hooks.watch(rdma->hooks.data, process->pid, NULL);
 	while (process->pairs.table)
