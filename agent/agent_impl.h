@@ -18,6 +18,7 @@
 #include "agent/gpu/gpu_schedule.h"
 #include "agent/host/nic.h"
 #include "agent/host/node.h"
+#include "agent/host/port_rates.h"
 #include "agent/identity/placement_lookup.h"
 #include "agent/probes/attach.h"
 #include "agent/probes/linker.h"
@@ -74,6 +75,7 @@ struct nt_agent {
 	struct nt_health_server *health_server; /* NULL: no listen address */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
+	struct nt_port_rates port_rates; /* with each node vector */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
 	struct nt_ras *ras; /* NULL: not requested */
 	const struct nt_ras_answer *ras_answer; /* of the process below; NULL: none is in use */

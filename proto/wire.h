@@ -37,6 +37,8 @@ enum {
 	NT_WIRE_MAX_RDMA_PAIRS = 256, /* queue pairs of one rank in one window */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
+	NT_WIRE_MAX_RDMA_PORTS = 64, /* the same */
+	NT_WIRE_MAX_PORT_RATES = 64, /* of one port */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
 	NT_WIRE_MAX_DELIVERIES = 64,
@@ -320,6 +322,14 @@ struct nt_node_limit {
 	uint32_t cap;
 };
 
+/* An RDMA port: see RdmaPort of neutracer.proto. */
+struct nt_rdma_port {
+	const char *device;
+	uint32_t port;
+	struct nt_metric_value *rate;
+	size_t rates;
+};
+
 struct nt_node_vector {
 	const char *node;
 	struct nt_metric_value *metric;
@@ -328,6 +338,8 @@ struct nt_node_vector {
 	size_t jobs;
 	struct nt_node_limit *limit;
 	size_t limits;
+	struct nt_rdma_port *rdma_port;
+	size_t rdma_ports;
 };
 
 struct nt_detail {

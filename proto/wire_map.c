@@ -395,11 +395,19 @@ static const struct nt_wire_field fields_nt_node_limit[] = {
 };
 SHAPE(nt_node_limit, node_limit, NULL);
 
+static const struct nt_wire_field fields_nt_rdma_port[] = {
+	TEXT(RdmaPort, nt_rdma_port, device),
+	U32(RdmaPort, nt_rdma_port, port),
+	MANY(RdmaPort, nt_rdma_port, rate, rates, NT_WIRE_MAX_PORT_RATES, Metric, nt_metric_value),
+};
+SHAPE(nt_rdma_port, rdma_port, NULL);
+
 static const struct nt_wire_field fields_nt_node_vector[] = {
 	TEXT(NodeVector, nt_node_vector, node),
 	MANY(NodeVector, nt_node_vector, metric, metrics, NT_WIRE_MAX_METRICS, Metric, nt_metric_value),
 	TEXTS(NodeVector, nt_node_vector, job, jobs, NT_WIRE_MAX_JOBS),
 	MANY(NodeVector, nt_node_vector, limit, limits, NT_WIRE_MAX_LIMITS, NodeLimit, nt_node_limit),
+	MANY(NodeVector, nt_node_vector, rdma_port, rdma_ports, NT_WIRE_MAX_RDMA_PORTS, RdmaPort, nt_rdma_port),
 };
 SHAPE(nt_node_vector, node_vector, NULL);
 

@@ -434,7 +434,7 @@ static void verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone(void **sta
 			assert_true(nt_probe_is_of_rank(p) && p->hot && !nt_probe_stays(p));
 		}
 	}
-	assert_int_equal(verbs, 15);
+	assert_int_equal(verbs, 13);
 	assert_int_equal(traffic, 2);
 }
 
