@@ -79,6 +79,16 @@ static void read_capture(const uint8_t *data, size_t size)
 		assert(size == sizeof(capture) && memcmp(&capture, data, size) == 0);
 }
 
+static void read_verbs(const uint8_t *data, size_t size)
+{
+	struct nt_event_verbs verbs;
+
+	if (nt_event_read_verbs(data, size, &verbs) < 0)
+		return;
+	assert(size == sizeof(verbs) && memcmp(&verbs, data, size) == 0);
+	assert(verbs.verb < NT_VERB_END && strlen(verbs.device) < sizeof(verbs.device));
+}
+
 /* In memory that ends with it. */
 static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
 		       struct sums *sums)
@@ -90,6 +100,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 		return;
 	memcpy(event, data, size);
 	read_query(event, size);
+	read_verbs(event, size);
 	read_gemm(event, size, sums->spans);
 	read_capture(event, size);
 	if (nt_event_read_gpu(event, size, &gpu) == 0) {
