@@ -84,6 +84,8 @@ static void write_metrics(struct nt_agent *agent)
 		return;
 	for (int i = 0; i < NT_LIMIT_END; i++)
 		reading.left_out[i] = agent->limits.of[i].report.left_out;
+	reading.port_rates_over_cap = agent->port_rates.ports_over_cap;
+	nt_rdma_stats(agent->rdma, &reading.rdma);
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_governor_stats(agent->governor, &reading.governor);
 	nt_own_links_stats(agent->own_links, &reading.own_links);
@@ -323,6 +325,9 @@ static void send_node(struct nt_agent *agent)
 	nt_node_take_nic(&agent->vector, &agent->nic);
 	if (agent->gpu_health)
 		add_gpus(agent);
+	nt_port_rates_read(INFINIBAND, nt_clock_mono_ns(), &agent->port_rates);
+	vector.rdma_port = agent->port_rates.port;
+	vector.rdma_ports = agent->port_rates.ports;
 	vector.metric = agent->vector.metric;
 	vector.metrics = agent->vector.metrics;
 	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
@@ -347,6 +352,7 @@ static void tick(struct nt_agent *agent)
 	nt_agent_end_processes(agent, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
+	nt_rdma_tick(agent->rdma, boot_ns, real_ns);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);

@@ -378,6 +378,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.gemm = nt_agent_gemm,
 		.capture = nt_agent_capture,
 		.detail = nt_agent_detail,
+		.verbs = nt_agent_verbs,
 		.data = agent,
 	};
 	int r;
@@ -411,6 +412,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .awaited = is_awaited,
 			   .locate = locate,
 			   .shared_card = shared_card,
+			   .rdma = nt_agent_rdma_window,
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .called = on_called,
@@ -454,6 +456,8 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 		r = nt_attachment_new(&hooks, &agent->attachment);
 	if (r == 0)
 		r = nt_agent_open_ranks(agent);
+	if (r == 0)
+		r = nt_agent_open_rdma(agent);
 	if (r == 0)
 		r = nt_self_metrics_new(&agent->metrics);
 	if (r < 0)

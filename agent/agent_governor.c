@@ -88,6 +88,7 @@ static void obey(struct nt_agent *agent, uint32_t pid)
 
 	if (!plan)
 		return;
+	nt_agent_govern_rdma(agent, pid, plan);
 	if (!nt_bpf_loader_has_own_links(nt_attach_loader(agent->attach))) {
 		if (plan->governed && !agent->warned_budget)
 			(void)nt_warn(

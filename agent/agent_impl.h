@@ -19,6 +19,7 @@
 #include "agent/gpu/gpu_schedule.h"
 #include "agent/host/nic.h"
 #include "agent/host/node.h"
+#include "agent/host/port_rates.h"
 #include "agent/identity/placement_lookup.h"
 #include "agent/probes/attach.h"
 #include "agent/probes/linker.h"
@@ -28,6 +29,7 @@
 #include "agent/publish/publisher.h"
 #include "agent/publish/self_metrics.h"
 #include "agent/ras/ras.h"
+#include "agent/rdma/rdma.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
 #include "control/control_feed.h"
@@ -70,6 +72,8 @@ struct nt_agent {
 		*nccl_ranks, /* those without gpu_ranks' library, or where it gave up */
 		*send_ranks; /* of which NCCL's sends are measured */
 	struct nt_inspector_client rank_file_client;
+	struct nt_inspector_client provider_client;
+	struct nt_rdma *rdma;
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
 	struct nt_inspector_client mpi_code_client, code_place_client, stack_client;
@@ -88,6 +92,7 @@ struct nt_agent {
 	struct nt_health_server *health_server; /* NULL: no listen address */
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
+	struct nt_port_rates port_rates; /* with each node vector */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
 	struct nt_ras *ras; /* NULL: not requested */
 	const struct nt_ras_answer *ras_answer; /* of the process below; NULL: none is in use */
@@ -183,6 +188,17 @@ void nt_agent_open_heap(struct nt_agent *agent);
 
 /* agent/agent_stack.c: stacks of ranks on request; see nt_agent_want_stack(). */
 void nt_agent_open_stacks(struct nt_agent *agent);
+/*
+ * agent/agent_rdma.c: queue pairs. The first is a callback of agent/probes/attach.h, the second one of
+ * the tracker. made: true if the library is its own.
+ */
+NT_MUST_CHECK int nt_agent_open_rdma(struct nt_agent *agent);
+void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs);
+const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid);
+bool nt_agent_rdma_made(struct nt_agent *agent, int library, uint32_t pid, uint64_t start_ns,
+			int result, struct nt_rank_probe *probe);
+void nt_agent_govern_rdma(struct nt_agent *agent, uint32_t pid,
+			  const struct nt_governor_plan *plan);
 
 /* agent/agent_ras.c: requests to NCCL's RAS; the turn comes once a second. */
 NT_MUST_CHECK int nt_agent_open_ras(struct nt_agent *agent);

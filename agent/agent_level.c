@@ -36,10 +36,13 @@ static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t 
 {
 	struct nt_agent *agent = data;
 
-	if (nt_agent_set_level(agent, pid, start_boot_ns, level) < 0)
+	if (nt_agent_set_level(agent, pid, start_boot_ns, level) < 0) {
 		agent->detail_failures++;
-	else
-		nt_info("process %u: level %u", pid, level);
+		return;
+	}
+	if (agent->rdma)
+		nt_rdma_set_level(agent->rdma, pid, start_boot_ns, level);
+	nt_info("process %u: level %u", pid, level);
 }
 
 static void on_stack_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id)

@@ -141,6 +141,8 @@ void nt_agent_rank_probe_made(void *data, int library, uint32_t pid, uint64_t st
 	const struct rank_file_text *text = text_of(library);
 	struct nt_agent *agent = data;
 
+	if (nt_agent_rdma_made(agent, library, pid, start_ns, result, probe))
+		return;
 	if (result == 0)
 		nt_debug("%s of process %u %s", text->subject, pid, text->verb);
 	else if (result != -ENOENT && result != -ESRCH &&
@@ -222,6 +224,7 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
+	nt_rdma_add(agent->rdma, pid, start_boot_ns, nt_clock_boot_ns());
 	if (agent->config->query_max)
 		nt_probed_ranks_add(agent->query_ranks, pid, start_boot_ns);
 	if (!agent->config->gpu_window_ns)
@@ -238,6 +241,7 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 	nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->send_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->query_ranks, pid, start_boot_ns);
+	nt_rdma_end(agent->rdma, pid, start_boot_ns);
 }
 
 static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,

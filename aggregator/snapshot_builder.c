@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/agents/shortage.h"
+#include "engine/links/job_links.h"
 #include "proto/arena.h"
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
@@ -133,6 +135,8 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		.allocs = session->allocs,
 		.alloc_bytes = session->alloc_bytes,
 		.lost = session->lost,
+		.rdma_not_visible = session->links ? session->links->not_visible : 0,
+		.queue_pairs_over_cap = session->links ? session->links->pairs_over_cap : 0,
 		.first_seen_ns = session->first_seen_ns,
 		.last_seen_ns = session->last_seen_ns,
 	};
@@ -157,6 +161,49 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 	if (r < 0)
 		return r;
 	return copy_ops(out, session, rank);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static int join_links(const struct nt_job *job, size_t sessions, struct nt_job_link **ret_link,
+		      size_t *ret_count, uint64_t *ret_over_cap)
+{
+	nt_autofree const struct nt_rank_links **links = NULL;
+
+	links = calloc(sessions + 1, sizeof(const struct nt_rank_links *));
+	if (!links)
+		return -ENOMEM;
+	for (size_t i = 0; i < sessions; i++)
+		links[i] = job->session[i]->links;
+	return nt_job_links_join(links, sessions, ret_link, ret_count, ret_over_cap);
+}
+
+static int copy_links(struct nt_snapshot_job *out, const struct nt_job *job, size_t sessions,
+		      const struct nt_snapshot_rank *rank)
+{
+	nt_autofree struct nt_job_link *joined = NULL;
+	struct nt_snapshot_link *link;
+	struct nt_job_link *copy;
+	size_t count;
+	int r = join_links(job, sessions, &joined, &count, &out->links_over_cap);
+
+	if (r < 0)
+		return r;
+	link = nt_snapshot_job_alloc(out, count, sizeof(*link));
+	copy = nt_snapshot_job_alloc(out, count, sizeof(*copy));
+	if (!link || !copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		copy[i] = joined[i];
+		link[i] = (struct nt_snapshot_link){
+			.rank = &rank[copy[i].rank],
+			.peer = copy[i].has_peer ? &rank[copy[i].peer] : NULL,
+			.link = &copy[i],
+		};
+	}
+	out->link = link;
+	out->links = count;
+	return 0;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -244,6 +291,9 @@ static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 	}
 	out->rank = rank;
 	out->ranks = sessions;
+	r = copy_links(out, job, sessions, rank);
+	if (r < 0)
+		return r;
 	return copy_incidents(out, nt_engine_view(job));
 }
 

@@ -18,6 +18,8 @@
 #include "bpf/gpu_batch.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/memory.bpf.h"
+#include "bpf/traffic.bpf.h"
+#include "bpf/verbs.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -133,6 +135,42 @@ SEC("uretprobe")
 int query_end(struct pt_regs *ctx)
 {
 	query_ends(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int verbs_enter(struct pt_regs *ctx)
+{
+	verbs_begun(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int verbs_leave(struct pt_regs *ctx)
+{
+	verbs_returned(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int traffic_post(struct pt_regs *ctx)
+{
+	posts(ctx);
+	return 0;
+}
+
+/* Hot: most polls find nothing. */
+SEC("uprobe")
+int traffic_poll_begin(struct pt_regs *ctx)
+{
+	poll_begins(ctx);
+	return 0;
+}
+
+SEC("uretprobe")
+int traffic_poll_end(struct pt_regs *ctx)
+{
+	poll_ends(ctx);
 	return 0;
 }
 

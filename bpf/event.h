@@ -33,6 +33,7 @@ enum nt_event_type {
 	NT_EVENT_GEMM, /* struct nt_event_gemm: a multiplication, while kernels are reported */
 	NT_EVENT_CAPTURE, /* struct nt_event_capture: a stream no longer captures */
 	NT_EVENT_DETAIL, /* struct nt_event_detail: a counted call, at L1; in a ring of its own */
+	NT_EVENT_VERBS, /* struct nt_event_verbs: a queue pair or a device of RDMA */
 	NT_EVENT_TYPE_END, /* keep last */
 };
 
@@ -48,6 +49,7 @@ enum nt_event_type {
  *	bits 24-43	offset for it, 20 bits
  *	bits 24-34	of a matrix multiplication, which dereferences none: see NT_COOKIE_GEMM
  *	bit  24		of batches of records: calls that launch kernels are among them
+ *	bits 24-27	of verbs: NT_COOKIE_VERB
  *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none. Of calls that create
  *			physical device memory: not 0, word 2 points to its properties, of which the
  *			8 bytes at NT_LOCATION replace it
@@ -357,6 +359,8 @@ struct nt_inside {
 	 */
 	__u64 user_ip;
 };
+
+#include "bpf/rdma_event.h"
 
 _Static_assert(sizeof(struct nt_process_counters) == 168 + 4 * NT_ROWS_MAX, "map layout");
 _Static_assert(sizeof(struct nt_gemm_totals) == 24 * NT_GEMM_SUMS + 32, "map layout");

@@ -13,6 +13,8 @@
 
 #include "bpf/gemm.bpf.h"
 #include "bpf/memory.bpf.h"
+#include "bpf/traffic.bpf.h"
+#include "bpf/verbs.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -57,4 +59,24 @@ int gemm_session(struct pt_regs *ctx)
 		return 0;
 	}
 	return gemm_entered(ctx) ? 0 : 1;
+}
+
+SEC("uprobe")
+int verbs_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return()) {
+		verbs_returned(ctx);
+		return 0;
+	}
+	return verbs_begun(ctx) ? 0 : 1;
+}
+
+SEC("uprobe")
+int traffic_poll_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return())
+		poll_ends(ctx);
+	else
+		poll_begins(ctx);
+	return 0;
 }

@@ -105,6 +105,7 @@ void nt_rank_session_free(struct nt_rank_session *session)
 		nt_message_free(session->waiting[i].message);
 	free(session->waiting);
 	free(session->heap);
+	free(session->links);
 	HASH_ITER(hh, session->series, series, next)
 	{
 		HASH_DEL(session->series, series);
@@ -259,6 +260,7 @@ int nt_rank_session_count(struct nt_rank_session *session, const struct nt_messa
 	}
 	if (end_ns >= session->last_seen_ns) {
 		r = nt_rank_heap_take(&session->heap, window, end_ns);
+		r = r < 0 ? r : nt_rank_links_take(&session->links, window, end_ns);
 		if (r < 0)
 			return r;
 	}

@@ -13,6 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
 #include "engine/gpu/gemm_rate.h"
+#include "engine/links/rank_links.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"
 
@@ -90,6 +91,7 @@ struct nt_rank_session {
 	/* Ends of the last windows in which temperature, a power cap, the hardware held it down. */
 	uint64_t gpu_held_ns[3];
 	uint64_t gpu_activity_end_ns; /* of the last window with what its GPUs computed */
+	struct nt_rank_links *links; /* owned; NULL: it uses no RDMA. Not saved */
 	struct nt_rank_heap *heap; /* owned; NULL: it has allocated no device memory. Not saved */
 
 	/* Windows by end, oldest first. */

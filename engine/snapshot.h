@@ -116,6 +116,9 @@ struct nt_snapshot_rank {
 	struct nt_snapshot_gpu gpu_state;
 	const struct nt_rank_heap *heap; /* NULL: it has allocated no device memory */
 	const struct nt_gemm_rate *gemms; /* in the last frame; NULL: none seen so far */
+	/* Of RDMA: NT_WIRE_RDMA_*, and queue pairs that are not in the links; 0 without it. */
+	uint32_t rdma_not_visible;
+	uint64_t queue_pairs_over_cap;
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */
@@ -142,6 +145,12 @@ struct nt_snapshot_rank {
 	uint64_t first_seen_ns, last_seen_ns; /* ends of its first and last window */
 };
 
+/* A link from a rank to another: engine/links/job_links.h. */
+struct nt_snapshot_link {
+	const struct nt_snapshot_rank *rank, *peer; /* peer NULL: not a known rank of the job */
+	const struct nt_job_link *link;
+};
+
 struct nt_snapshot_job {
 	atomic_uint refs; /* private */
 	struct nt_arena *arena; /* private */
@@ -162,6 +171,9 @@ struct nt_snapshot_job {
 	uint64_t since_ns, last_seen_ns, ended_ns; /* ended_ns 0: running */
 	const struct nt_snapshot_rank *rank; /* ascending by rank */
 	size_t ranks;
+	const struct nt_snapshot_link *link; /* as nt_job_links_join() orders them */
+	size_t links;
+	uint64_t links_over_cap;
 	const struct nt_wire_incident *const *incident; /* open ones, without pending */
 	size_t incidents;
 };

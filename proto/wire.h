@@ -34,8 +34,11 @@ enum {
 	NT_WIRE_MAX_HEAP_DEVICES = 64, /* of one process */
 	NT_WIRE_MAX_HEAP_SITES = 16, /* call sites of one process */
 	NT_WIRE_MAX_GEMMS = 16, /* types and modes of one rank in one window */
+	NT_WIRE_MAX_RDMA_PAIRS = 256, /* queue pairs of one rank in one window */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
+	NT_WIRE_MAX_RDMA_PORTS = 64, /* the same */
+	NT_WIRE_MAX_PORT_RATES = 64, /* of one port */
 	NT_WIRE_MAX_WORDS = 64,
 	NT_WIRE_MAX_STACK = 128,
 	NT_WIRE_MAX_DETAILS = 1024, /* calls of one rank in one message */
@@ -260,6 +263,34 @@ struct nt_wire_incident_stack {
 	uint64_t real_ns; /* when it was read */
 };
 
+/* A queue pair: see RdmaPair of neutracer.proto. */
+struct nt_rdma_pair {
+	uint32_t qpn, remote_qpn, local_lid, remote_lid, port, type, state;
+	const char *local_gid, *remote_gid, *device;
+	bool not_visible;
+	uint64_t writes, write_bytes, sends, send_bytes, reads, read_bytes;
+	uint64_t atomics, atomic_bytes, others, other_bytes;
+	uint64_t completions, received, received_bytes, errors;
+	uint32_t error_status;
+	uint64_t timed, latency_ns, latency_least_ns, latency_most_ns, untimed;
+};
+
+/* What of the traffic of a process cannot be observed. */
+enum {
+	NT_WIRE_RDMA_EXTENDED = 1,
+	NT_WIRE_RDMA_DIRECT = 2,
+	NT_WIRE_RDMA_PROVIDER = 4,
+	NT_WIRE_RDMA_SHED = 8,
+};
+
+struct nt_rdma_window {
+	struct nt_rdma_pair *pair;
+	size_t pair_count;
+	uint64_t observed_ns, polled_ns;
+	uint32_t pairs, unsent, not_visible;
+	uint64_t pairs_over_cap, regions, region_bytes, cut, unread;
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -308,6 +339,7 @@ struct nt_window {
 	uint32_t level; /* in force, 0 to 3 */
 	struct nt_wire_stack *stack;
 	size_t stacks;
+	struct nt_rdma_window rdma;
 };
 
 struct nt_metric_value {
@@ -322,6 +354,14 @@ struct nt_node_limit {
 	uint32_t cap;
 };
 
+/* An RDMA port: see RdmaPort of neutracer.proto. */
+struct nt_rdma_port {
+	const char *device;
+	uint32_t port;
+	struct nt_metric_value *rate;
+	size_t rates;
+};
+
 struct nt_node_vector {
 	const char *node;
 	struct nt_metric_value *metric;
@@ -330,6 +370,8 @@ struct nt_node_vector {
 	size_t jobs;
 	struct nt_node_limit *limit;
 	size_t limits;
+	struct nt_rdma_port *rdma_port;
+	size_t rdma_ports;
 };
 
 enum nt_detail_kind {

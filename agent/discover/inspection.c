@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 
+#include "agent/discover/provider_file.h"
 #include "agent/discover/rank_file.h"
 #include "agent/discover/worker.h"
 #include "agent/host/mount.h"
@@ -370,6 +371,32 @@ static void answer_stack(const struct errand *errand)
 	answer(errand, NT_ANSWER_STACK, 0, 0, &stack, nt_stack_bytes(&stack), -1);
 }
 
+/* ---- a provider of RDMA ---------------------------------------------------------------------- */
+
+static void answer_provider(const struct errand *errand)
+{
+	const struct nt_inspection_request *request = &errand->request;
+	struct nt_inspection_provider provider = {0};
+	nt_autoclose int fd = -1, file = -1;
+	struct stat st;
+	int r;
+
+	nt_worker_limit_cpu(CPU_SECONDS);
+	fd = nt_provider_file_open(request->pid, request->address, &st);
+	if (fd >= 0 && !request->takes_fuse && is_fuse(request->pid, fd, &st)) {
+		answer_done(errand, -EOPNOTSUPP);
+		return;
+	}
+	file = fd < 0 ? fd : nt_root_path_read(fd, st.st_dev, st.st_ino);
+	r = file < 0 ? file
+		     : nt_provider_file_read(request->pid, file, request->address, request->size,
+					     &provider);
+	if (r < 0)
+		answer_done(errand, r);
+	else
+		answer(errand, NT_ANSWER_PROVIDER, 0, 0, &provider, sizeof(provider), file);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
@@ -402,6 +429,9 @@ void nt_inspection_serve(int socket, const uint8_t *request, size_t len, int fd)
 		return;
 	case NT_INSPECT_STACK:
 		answer_stack(&errand);
+		return;
+	case NT_INSPECT_PROVIDER:
+		answer_provider(&errand);
 		return;
 	case NT_INSPECT_PROCESS:
 		errand.request.wants_symbols = 0;

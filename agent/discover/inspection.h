@@ -25,6 +25,7 @@ enum {
 	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, per read */
 	NT_INSPECTION_IO = 4096,
 	NT_INSPECTION_FILES = 256, /* of one process */
+	NT_INSPECTION_BUILD = 72, /* of a build-id in hex, with its NUL */
 	NT_INSPECTION_NAME =
 		48, /* of a file of code, with its NUL; the beginning of a longer one */
 };
@@ -42,6 +43,11 @@ enum nt_inspection_kind {
 	NT_INSPECT_MPI_CODE, /* NT_ANSWER_MPI_CODE, or DONE */
 	NT_INSPECT_CODE_PLACE, /* address: NT_ANSWER_CODE_PLACE, or DONE */
 	NT_INSPECT_STACK, /* thread; address: a number of the client: NT_ANSWER_STACK */
+	/*
+	 * address, size: of post_send and poll_cq of a provider of RDMA; or 0: any provider.
+	 * NT_ANSWER_PROVIDER with a descriptor, or DONE
+	 */
+	NT_INSPECT_PROVIDER,
 	NT_INSPECT_END,
 };
 
@@ -64,6 +70,7 @@ enum nt_answer_kind {
 	NT_ANSWER_MPI_CODE, /* a struct nt_mpi_code */
 	NT_ANSWER_CODE_PLACE, /* a struct nt_inspection_code_place */
 	NT_ANSWER_STACK, /* the used part of a struct nt_stack */
+	NT_ANSWER_PROVIDER, /* a struct nt_inspection_provider */
 	NT_ANSWER_FILE,
 	NT_ANSWER_END,
 };
@@ -97,6 +104,12 @@ struct nt_inspection_code_place {
 	char name[NT_INSPECTION_NAME]; /* without its folder */
 };
 
+/* A provider of libibverbs: where in its file its functions are probed. */
+struct nt_inspection_provider {
+	uint64_t post_offset, poll_offset; /* 0: not requested */
+	char build_id[NT_INSPECTION_BUILD]; /* hex; empty: it has none */
+};
+
 /* ---- in the child --------------------------------------------------------------------------- */
 
 /* An nt_worker_fn. */
@@ -118,6 +131,8 @@ NT_MUST_CHECK int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len,
 					       struct nt_mpi_code *ret_code);
 NT_MUST_CHECK int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
 						 struct nt_inspection_code_place *ret_place);
+NT_MUST_CHECK int nt_inspection_parse_provider(const uint8_t *body, size_t len,
+					       struct nt_inspection_provider *ret_provider);
 NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,
 					      struct nt_environ *ret_environ);
 

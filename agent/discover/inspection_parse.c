@@ -104,7 +104,7 @@ int nt_inspection_parse_sites(const uint8_t *body, size_t len,
 		return -EBADMSG;
 	probe = nt_probe_row((uint16_t)sites.row);
 	if (!nt_probe_is_of_rank(probe) || !sites.begins || sites.begins > NT_RANK_PROBE_SITES ||
-	    !sites.ends != probe->batched || sites.ends > NT_RANK_PROBE_SITES ||
+	    !sites.ends != probe->batched || probe->traffic || sites.ends > NT_RANK_PROBE_SITES ||
 	    sites.at_return > 1)
 		return -EBADMSG;
 	for (size_t i = 0; i < NT_RANK_PROBE_SITES; i++)
@@ -142,6 +142,26 @@ int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
 		return -EBADMSG;
 	ret_place->offset = place.offset;
 	nt_ascii_copy(ret_place->name, sizeof(ret_place->name), place.name, name_len);
+	return 0;
+}
+
+/* Both functions or neither, and a build-id of hexadecimal digits. */
+int nt_inspection_parse_provider(const uint8_t *body, size_t len,
+				 struct nt_inspection_provider *ret_provider)
+{
+	struct nt_inspection_provider provider;
+	size_t digits;
+
+	if (len != sizeof(provider))
+		return -EBADMSG;
+	memcpy(&provider, body, sizeof(provider));
+	digits = strnlen(provider.build_id, sizeof(provider.build_id));
+	if (provider.post_offset > INT64_MAX || provider.poll_offset > INT64_MAX ||
+	    !provider.post_offset != !provider.poll_offset || digits == sizeof(provider.build_id) ||
+	    strspn(provider.build_id, "0123456789abcdef") != digits)
+		return -EBADMSG;
+	memset(provider.build_id + digits, 0, sizeof(provider.build_id) - digits);
+	*ret_provider = provider;
 	return 0;
 }
 

@@ -115,8 +115,8 @@ static bool find_hot(struct nt_governed *process, double budget)
 
 /* Least useful first. Communication is never shed. */
 static const enum nt_subject order[] = {
-	NT_SUBJECT_ALLOC,  NT_SUBJECT_COPY,   NT_SUBJECT_GEMM, NT_SUBJECT_ORDER,
-	NT_SUBJECT_LAUNCH, NT_SUBJECT_DRIVER, NT_SUBJECT_SYNC,
+	NT_SUBJECT_RDMA,  NT_SUBJECT_ALLOC,  NT_SUBJECT_COPY,   NT_SUBJECT_GEMM,
+	NT_SUBJECT_ORDER, NT_SUBJECT_LAUNCH, NT_SUBJECT_DRIVER, NT_SUBJECT_SYNC,
 };
 
 /*

@@ -334,6 +334,12 @@ bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 	return nt_bpf_loader_counters(attach->loader, pid, ret_counters);
 }
 
+bool nt_attach_verbs(const struct nt_attach *attach, uint32_t pid,
+		     struct nt_verbs_totals *ret_totals)
+{
+	return nt_bpf_loader_verbs(attach->loader, pid, ret_totals);
+}
+
 bool nt_attach_gemms(const struct nt_attach *attach, uint32_t pid,
 		     struct nt_gemm_totals *ret_totals)
 {

@@ -152,6 +152,9 @@ bool nt_attach_counters(const struct nt_attach *attach, uint32_t pid,
 /* Matrix multiplications of a process so far. False: it has made none, or has ended. */
 bool nt_attach_gemms(const struct nt_attach *attach, uint32_t pid,
 		     struct nt_gemm_totals *ret_totals);
+/* Verbs of a process so far. False: it has made none, or has ended. */
+bool nt_attach_verbs(const struct nt_attach *attach, uint32_t pid,
+		     struct nt_verbs_totals *ret_totals);
 /*
  * Calls fn for every thread that is inside a probed call now: finds calls that never return. Calls
  * outside, unless NULL, for every main thread in none that has returned from one.

@@ -45,6 +45,8 @@ struct nt_attach_options {
 	void (*capture)(void *data, const struct nt_event_capture *capture);
 	/* A sampled call of a process at level L1, not in order with the others. */
 	void (*detail)(void *data, const struct nt_event_detail *detail);
+	/* The same of queue pairs and devices of RDMA. */
+	void (*verbs)(void *data, const struct nt_event_verbs *verbs);
 	void *data;
 };
 

@@ -58,6 +58,7 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	struct nt_event_query query;
 	struct nt_event_gemm gemm;
 	struct nt_event_capture capture;
+	struct nt_event_verbs verbs;
 	struct nt_event_end end;
 	const uint8_t *id = NULL;
 
@@ -74,6 +75,11 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	if (nt_event_read_capture(record, size, &capture) == 0) {
 		if (loader->capture)
 			loader->capture(loader->gpu_data, &capture);
+		return;
+	}
+	if (nt_event_read_verbs(record, size, &verbs) == 0) {
+		if (loader->verbs)
+			loader->verbs(loader->gpu_data, &verbs);
 		return;
 	}
 	if (nt_event_read_gpu(record, size, &loader->gpu) == 0) {
@@ -128,6 +134,20 @@ static void configure_call(struct call_bpf *call, const struct nt_attach_options
 	}
 }
 
+static int reuse_rdma(struct session_bpf *s, const struct call_bpf *call)
+{
+	int r = bpf_map__reuse_fd(s->maps.verbs_calls, bpf_map__fd(call->maps.verbs_calls));
+
+	r = r ? r : bpf_map__reuse_fd(s->maps.verbs_totals, bpf_map__fd(call->maps.verbs_totals));
+	r = r ? r
+	      : bpf_map__reuse_fd(s->maps.all_signaled_qps,
+				  bpf_map__fd(call->maps.all_signaled_qps));
+	r = r ? r : bpf_map__reuse_fd(s->maps.poll_calls, bpf_map__fd(call->maps.poll_calls));
+	r = r ? r : bpf_map__reuse_fd(s->maps.traffic, bpf_map__fd(call->maps.traffic));
+	return r ? r
+		 : bpf_map__reuse_fd(s->maps.rdma_watches, bpf_map__fd(call->maps.rdma_watches));
+}
+
 static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_options *options)
 {
 	struct session_bpf *s = session_bpf__open();
@@ -171,6 +191,7 @@ static int load_session(struct nt_bpf_loader *loader, const struct nt_attach_opt
 	r = r ? r
 	      : bpf_map__reuse_fd(s->maps.detail_rates,
 				  bpf_map__fd(loader->call->maps.detail_rates));
+	r = r ? r : reuse_rdma(s, loader->call);
 	return r ? r : session_bpf__load(s);
 }
 
@@ -204,6 +225,7 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->gemm = options->gemm;
 	loader->capture = options->capture;
 	loader->detail = options->detail;
+	loader->verbs = options->verbs;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
@@ -270,6 +292,8 @@ static struct bpf_program *session_of(const struct session_bpf *session, enum nt
 		[NT_BPF_PAIR_CALL] = session->progs.call_session,
 		[NT_BPF_PAIR_MEMORY] = session->progs.memory_session,
 		[NT_BPF_PAIR_GEMM] = session->progs.gemm_session,
+		[NT_BPF_PAIR_VERBS] = session->progs.verbs_session,
+		[NT_BPF_PAIR_POLL] = session->progs.traffic_poll_session,
 	};
 
 	return programs[pair];
@@ -281,6 +305,8 @@ static struct bpf_program *enter_of(const struct call_bpf *call, enum nt_bpf_pai
 		[NT_BPF_PAIR_CALL] = call->progs.call_enter,
 		[NT_BPF_PAIR_MEMORY] = call->progs.memory_enter,
 		[NT_BPF_PAIR_GEMM] = call->progs.gemm_enter,
+		[NT_BPF_PAIR_VERBS] = call->progs.verbs_enter,
+		[NT_BPF_PAIR_POLL] = call->progs.traffic_poll_begin,
 	};
 
 	return programs[pair];
@@ -292,6 +318,8 @@ static struct bpf_program *leave_of(const struct call_bpf *call, enum nt_bpf_pai
 		[NT_BPF_PAIR_CALL] = call->progs.call_leave,
 		[NT_BPF_PAIR_MEMORY] = call->progs.memory_leave,
 		[NT_BPF_PAIR_GEMM] = call->progs.gemm_leave,
+		[NT_BPF_PAIR_VERBS] = call->progs.verbs_leave,
+		[NT_BPF_PAIR_POLL] = call->progs.traffic_poll_end,
 	};
 
 	return programs[pair];
@@ -379,6 +407,25 @@ int nt_bpf_loader_link_queries(const struct nt_bpf_loader *loader, const char *p
 	return 0;
 }
 
+int nt_bpf_loader_link_posts(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+			     const struct nt_probe_site *site, size_t sites,
+			     struct nt_link **ret_link)
+{
+	return nt_link_new(loader->call->progs.traffic_post,
+			   loader->mode == NT_ATTACH_PERF ? NT_LINK_PERF_ENTRY
+							  : NT_LINK_MULTI_ENTRY,
+			   path, pid, site, sites, ret_link);
+}
+
+void nt_bpf_loader_rdma(const struct nt_bpf_loader *loader, struct nt_bpf_loader_rdma *ret_maps)
+{
+	*ret_maps = (struct nt_bpf_loader_rdma){
+		.traffic = bpf_map__fd(loader->call->maps.traffic),
+		.watches = bpf_map__fd(loader->call->maps.rdma_watches),
+		.all_signaled = bpf_map__fd(loader->call->maps.all_signaled_qps),
+	};
+}
+
 int nt_bpf_loader_fd(const struct nt_bpf_loader *loader)
 {
 	return ring_buffer__epoll_fd(loader->ring);
@@ -438,6 +485,15 @@ bool nt_bpf_loader_gemms(const struct nt_bpf_loader *loader, uint32_t pid,
 
 	return fd >= 0 &&
 	       bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.gemms), &fd, ret_totals) == 0;
+}
+
+bool nt_bpf_loader_verbs(const struct nt_bpf_loader *loader, uint32_t pid,
+			 struct nt_verbs_totals *ret_totals)
+{
+	nt_autoclose int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+
+	return fd >= 0 && bpf_map_lookup_elem(bpf_map__fd(loader->call->maps.verbs_totals), &fd,
+					      ret_totals) == 0;
 }
 
 uint64_t nt_bpf_loader_ended_ns(const struct nt_bpf_loader *loader, uint32_t pid)

@@ -45,6 +45,8 @@ enum nt_bpf_pair {
 	NT_BPF_PAIR_CALL,
 	NT_BPF_PAIR_MEMORY, /* of device memory: allocated, released */
 	NT_BPF_PAIR_GEMM, /* matrix multiplications: summed */
+	NT_BPF_PAIR_VERBS, /* of libibverbs */
+	NT_BPF_PAIR_POLL, /* of completion queues: summed */
 	NT_BPF_PAIRS,
 };
 
@@ -77,6 +79,21 @@ NT_MUST_CHECK int nt_bpf_loader_link_queries(const struct nt_bpf_loader *loader,
 					     uint32_t pid, const struct nt_probe_site *site,
 					     size_t sites, struct nt_link **ret_begin,
 					     struct nt_link **ret_end);
+
+/* The entry of the functions that post to a queue pair. */
+NT_MUST_CHECK int nt_bpf_loader_link_posts(const struct nt_bpf_loader *loader, const char *path,
+					   uint32_t pid, const struct nt_probe_site *site,
+					   size_t sites, struct nt_link **ret_link);
+
+/* Descriptors of the maps of queue pairs (bpf/traffic.bpf.h), borrowed. */
+struct nt_bpf_loader_rdma {
+	int traffic, watches, all_signaled;
+};
+
+void nt_bpf_loader_rdma(const struct nt_bpf_loader *loader, struct nt_bpf_loader_rdma *ret_maps);
+/* As of nt_attach_gemms(). */
+bool nt_bpf_loader_verbs(const struct nt_bpf_loader *loader, uint32_t pid,
+			 struct nt_verbs_totals *ret_totals);
 
 /* Sets which links report the calls of the file with this slot. Slot 0 (no slot): no effect. */
 void nt_bpf_loader_set_split(const struct nt_bpf_loader *loader, uint32_t slot,

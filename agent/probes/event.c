@@ -108,6 +108,20 @@ int nt_event_read_detail(const void *record, size_t size, struct nt_event_detail
 	return 0;
 }
 
+int nt_event_read_verbs(const void *record, size_t size, struct nt_event_verbs *ret_verbs)
+{
+	struct nt_event_verbs verbs;
+
+	if (size != sizeof(verbs))
+		return -EBADMSG;
+	memcpy(&verbs, record, sizeof(verbs));
+	if (verbs.h.type != NT_EVENT_VERBS || verbs.h.size != size || verbs.verb >= NT_VERB_END ||
+	    !memchr(verbs.device, '\0', sizeof(verbs.device)))
+		return -EBADMSG;
+	*ret_verbs = verbs;
+	return 0;
+}
+
 int nt_event_read_query(const void *record, size_t size, struct nt_event_query *ret_query)
 {
 	struct nt_event_query query;

@@ -36,6 +36,9 @@ NT_MUST_CHECK int nt_event_read_capture(const void *record, size_t size,
 /* Decodes a sampled call. -EBADMSG: as above. */
 NT_MUST_CHECK int nt_event_read_detail(const void *record, size_t size,
 				       struct nt_event_detail *ret_detail);
+/* Decodes what a verb did; device is terminated. -EBADMSG: as above. */
+NT_MUST_CHECK int nt_event_read_verbs(const void *record, size_t size,
+				      struct nt_event_verbs *ret_verbs);
 
 /* Decodes the result of a query of a CUDA event. -EBADMSG: as above. */
 NT_MUST_CHECK int nt_event_read_query(const void *record, size_t size,

@@ -51,6 +51,8 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 		return NT_PROBE_TARGET_MEMORY;
 	if (probe->gemm)
 		return NT_PROBE_TARGET_GEMM;
+	if (probe->verb)
+		return NT_PROBE_TARGET_VERBS;
 	if (probe->returns)
 		return NT_PROBE_TARGET_PAIR;
 	return probe->counter >= 0 && !probe->words ? NT_PROBE_TARGET_COUNT : NT_PROBE_TARGET_ENTRY;
@@ -60,14 +62,15 @@ enum nt_probe_target_kind nt_probe_target_kind_of(const struct nt_probe *probe)
 bool nt_probe_target_returns(enum nt_probe_target_kind kind)
 {
 	return kind == NT_PROBE_TARGET_PAIR || kind == NT_PROBE_TARGET_MEMORY ||
-	       kind == NT_PROBE_TARGET_GEMM;
+	       kind == NT_PROBE_TARGET_GEMM || kind == NT_PROBE_TARGET_VERBS;
 }
 
 static enum nt_bpf_pair pair_of(enum nt_probe_target_kind kind)
 {
-	return kind == NT_PROBE_TARGET_MEMORY ? NT_BPF_PAIR_MEMORY
-	       : kind == NT_PROBE_TARGET_GEMM ? NT_BPF_PAIR_GEMM
-					      : NT_BPF_PAIR_CALL;
+	return kind == NT_PROBE_TARGET_MEMORY  ? NT_BPF_PAIR_MEMORY
+	       : kind == NT_PROBE_TARGET_GEMM  ? NT_BPF_PAIR_GEMM
+	       : kind == NT_PROBE_TARGET_VERBS ? NT_BPF_PAIR_VERBS
+					       : NT_BPF_PAIR_CALL;
 }
 
 static int add_kind(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,

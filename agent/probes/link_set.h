@@ -22,6 +22,7 @@ enum nt_probe_target_kind {
 	NT_PROBE_TARGET_PAIR, /* entry and return */
 	NT_PROBE_TARGET_MEMORY, /* the same, of allocations and releases of device memory */
 	NT_PROBE_TARGET_GEMM, /* the same, of a matrix multiplication */
+	NT_PROBE_TARGET_VERBS, /* the same, of libibverbs */
 	NT_PROBE_TARGET_KINDS,
 };
 

@@ -14,7 +14,7 @@
 #endif
 
 enum {
-	PIECES = 13,
+	PIECES = 14,
 };
 
 static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
@@ -26,7 +26,7 @@ static const struct nt_probe_piece *piece_of(enum nt_arch arch, int i)
 		&nt_probe_rccl,   &nt_probe_rccl_init[arch],
 		&nt_probe_hccl,   &nt_probe_python,
 		&nt_probe_gpu,    &nt_probe_event,
-		&nt_probe_cublas,
+		&nt_probe_cublas, &nt_probe_verbs,
 	};
 
 	return pieces[i];
@@ -46,6 +46,7 @@ const char *nt_subject_name(enum nt_subject subject)
 		[NT_SUBJECT_GEMM] = "gemm",
 		[NT_SUBJECT_GPU] = "gpu",
 		[NT_SUBJECT_COMPLETION] = "completion",
+		[NT_SUBJECT_RDMA] = "rdma",
 	};
 
 	return (unsigned int)subject < NT_SUBJECT_END ? names[subject] : "unknown";
@@ -112,6 +113,7 @@ bool nt_probe_stays(const struct nt_probe *probe)
 	case NT_ROLE_GRAPH_COPY:
 	case NT_ROLE_GRAPH_ADD:
 	case NT_ROLE_GRAPH_DESTROY:
+	case NT_ROLE_VERB:
 		return true;
 	default:
 		return false;
@@ -120,7 +122,7 @@ bool nt_probe_stays(const struct nt_probe *probe)
 
 bool nt_probe_is_of_rank(const struct nt_probe *probe)
 {
-	return probe->timed || probe->batched || probe->queried;
+	return probe->timed || probe->batched || probe->queried || probe->traffic;
 }
 
 uint64_t nt_probe_cookie(uint16_t row)
@@ -153,6 +155,7 @@ uint64_t nt_probe_cookie(uint16_t row)
 		cookie |= (uint64_t)p->gemm << 24 | (uint64_t)p->gemm_type << 28 |
 			  (uint64_t)p->gemm_is_wide << 34;
 	cookie |= (uint64_t)p->has_launches << 24;
+	cookie |= (uint64_t)p->verb << 24;
 	cookie |= (uint64_t)p->long_only << 57;
 	cookie |= (uint64_t)p->record << 59;
 	return cookie;
@@ -201,6 +204,8 @@ enum nt_library nt_probe_library_of(const char *basename)
 		{"libcuda", NT_LIBRARY_CUDA},
 		{"libcublas", (enum nt_library)NT_LIBRARY_CUBLAS},
 		{"libcublasLt", (enum nt_library)NT_LIBRARY_CUBLAS},
+		{"libibverbs", (enum nt_library)NT_LIBRARY_VERBS},
+		{"libmlx5", (enum nt_library)NT_LIBRARY_VERBS},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

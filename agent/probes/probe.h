@@ -27,6 +27,7 @@ enum nt_subject {
 	NT_SUBJECT_GEMM, /* matrix multiplications */
 	NT_SUBJECT_GPU, /* what a library inside the process reports: of one process at a time */
 	NT_SUBJECT_COMPLETION, /* queries of CUDA events: of one process at a time */
+	NT_SUBJECT_RDMA, /* the traffic of queue pairs: of one process at a time */
 	NT_SUBJECT_END,
 };
 
@@ -35,12 +36,15 @@ const char *nt_subject_name(enum nt_subject subject);
 /* Libraries of the table alone: those without communication are not on the wire. */
 enum {
 	NT_LIBRARY_CUBLAS = NT_LIBRARY_END, /* with cuBLASLt */
+	NT_LIBRARY_VERBS, /* libibverbs, and libmlx5 for its direct interface */
 	NT_LIBRARY_FILE_END, /* those above are known by the names of their files */
 	NT_LIBRARY_PYTHON = NT_LIBRARY_FILE_END, /* CPython: the interpreter or its libpython */
 	NT_LIBRARY_GPU, /* ours, inside the process: plugin/cupti/ */
 	NT_LIBRARY_NCCL_PROFILER, /* ours, inside the process: plugin/nccl/ */
 	NT_LIBRARY_NCCL_SENDS, /* the same library's other mark */
 	NT_LIBRARY_EVENT, /* the CUDA runtime, or else the driver, where only queries are probed */
+	NT_LIBRARY_RDMA_POST, /* a provider of libibverbs: its post_send */
+	NT_LIBRARY_RDMA_POLL, /* the same: its poll_cq */
 	NT_LIBRARY_TABLE_END,
 };
 
@@ -81,6 +85,8 @@ enum nt_role {
 	NT_ROLE_GEMM, /* summed in the kernel */
 	NT_ROLE_GPU_RECORDS, /* a batch of struct nt_gpu_record */
 	NT_ROLE_EVENT_QUERY, /* whether `event` is complete */
+	NT_ROLE_VERB, /* creates or changes a queue pair, or registers memory */
+	NT_ROLE_TRAFFIC, /* posts to a queue pair, or polls a completion queue */
 	NT_ROLE_END,
 };
 
@@ -161,6 +167,8 @@ struct nt_probe {
 	bool has_launches; /* of all kinds of kernels: the batches hold the calls that enqueue them */
 	/* A query of `event`, of which some are sent (bpf/event_query.bpf.h); attached like these. */
 	bool queried;
+	uint8_t verb; /* enum nt_verb; then nothing else is recorded */
+	bool traffic; /* summed in the kernel by queue pair; attached like the timed rows */
 	const char *provider, *mark,
 		*mark_end; /* USDT marks (agent/elf/elf.h), in place of the function */
 	const char *beside; /* also required: a function with this prefix in the same file */

@@ -30,7 +30,7 @@ extern const struct nt_probe_piece nt_probe_nccl, nt_probe_rccl;
 extern const struct nt_probe_piece nt_probe_nccl_init[NT_ARCH_END], nt_probe_rccl_init[NT_ARCH_END];
 extern const struct nt_probe_piece nt_probe_hccl, nt_probe_mpi, nt_probe_gloo;
 extern const struct nt_probe_piece nt_probe_cudart, nt_probe_cuda, nt_probe_python, nt_probe_gpu;
-extern const struct nt_probe_piece nt_probe_event, nt_probe_cublas;
+extern const struct nt_probe_piece nt_probe_event, nt_probe_cublas, nt_probe_verbs;
 
 /* Words that a row lacks. */
 #define NT_NO_DATA                                                                                 \

@@ -109,6 +109,16 @@ int nt_rank_probe_find(int fd, int library, struct nt_rank_probe_sites *ret_site
 	return 0;
 }
 
+static int attach_traffic(const struct nt_bpf_loader *loader, const char *path, uint32_t pid,
+			  const struct nt_rank_probe_sites *sites, struct nt_rank_probe *probe)
+{
+	if (nt_probe_row((uint16_t)sites->row)->returns)
+		return nt_bpf_loader_link_pair(loader, NT_BPF_PAIR_POLL, path, pid, sites->begin,
+					       sites->begins, &probe->begin, &probe->end);
+	return nt_bpf_loader_link_posts(loader, path, pid, sites->begin, sites->begins,
+					&probe->begin);
+}
+
 int nt_rank_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pid,
 			 const struct nt_rank_probe_sites *sites, struct nt_rank_probe **ret_probe)
 {
@@ -125,6 +135,8 @@ int nt_rank_probe_new_at(const struct nt_bpf_loader *loader, int fd, uint32_t pi
 	if (nt_probe_row((uint16_t)sites->row)->queried)
 		r = nt_bpf_loader_link_queries(loader, path, pid, own.begin, own.begins,
 					       &probe->begin, &probe->end);
+	else if (nt_probe_row((uint16_t)sites->row)->traffic)
+		r = attach_traffic(loader, path, pid, &own, probe);
 	else if (nt_probe_row((uint16_t)sites->row)->batched)
 		r = nt_bpf_loader_link_batches(loader, path, pid, own.begin, own.begins,
 					       &probe->begin);

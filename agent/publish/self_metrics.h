@@ -18,6 +18,7 @@
 #include "agent/publish/limit.h"
 #include "agent/publish/publisher.h"
 #include "agent/ras/ras.h"
+#include "agent/rdma/rdma.h"
 #include "agent/tracker/tracker.h"
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
@@ -41,6 +42,7 @@ struct nt_self_metrics_reading {
 	struct nt_probed_ranks_stats query_ranks;
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_ras_stats ras; /* zeros where it is off */
+	struct nt_rdma_stats rdma;
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;
@@ -51,8 +53,8 @@ struct nt_self_metrics_reading {
 	struct nt_disk_queue_stats disk_queue; /* zeros without one */
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
 	struct nt_httpd_stats http; /* zeros without a server */
-	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, attach_failures,
-		uncovered_calls, detail_failures, detailed;
+	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, port_rates_over_cap;
+	uint64_t attach_failures, uncovered_calls, detail_failures, detailed;
 	uint64_t stacks_read, stacks_failed, stacks_refused, stacks_unsent;
 	uint64_t cpu_ns, resident_bytes;
 };

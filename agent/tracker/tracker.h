@@ -61,6 +61,8 @@ struct nt_tracker_source {
 	/* Adds what is known of a cgroup's placement; leaves the rest unchanged. NULL: nothing. */
 	enum nt_tenant_stated (*locate)(void *data, const struct nt_cgroup *cgroup,
 					struct nt_placement *placement);
+	/* The RDMA of a process since the last call; borrowed until the next. NULL: it uses none. */
+	const struct nt_rdma_window *(*rdma)(void *data, uint32_t pid);
 	/* Whether both processes compute on one card. NULL: not known. */
 	enum nt_gpu_shared (*shared_card)(void *data, uint32_t pid, uint32_t other);
 	void *data;

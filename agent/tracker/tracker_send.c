@@ -215,6 +215,17 @@ static const struct nt_gemms *take_gemms(struct nt_tracker *tracker, struct nt_r
 	return is_first ? NULL : &window->gemms;
 }
 
+/* NULL: the process uses none, or another rank of it sends it. */
+static const struct nt_rdma_window *take_rdma(struct nt_tracker *tracker,
+					      const struct nt_rank *rank)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	const struct nt_process *process = rank->process;
+
+	return rank == process->rank[0] && source->rdma ? source->rdma(source->data, process->pid)
+							: NULL;
+}
+
 /*
  * Sets the losses of the window's input, and then also the received counts. With several ranks in a
  * process, lost events count for each. Intervals, like counters, are the process's.
@@ -350,6 +361,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.host = &host,
 		.counters = &counters,
 		.gemms = take_gemms(tracker, rank, &counters, &gemms),
+		.rdma = take_rdma(tracker, rank),
 		.ended = ended,
 		.shed = rank->shed,
 		.outside_ns = tracker->options.outside_ns,

@@ -71,6 +71,17 @@ json_t *nt_api_gpu_state(const struct nt_snapshot_gpu *gpu);
 /* The same of matrix multiplications; NULL: none were seen. */
 json_t *nt_api_gemms(const struct nt_gemm_rate *rate);
 
+/* ---- api_job.c ------------------------------------------------------------------------------- */
+
+/* The job of the path. NULL: *ret_r is the handler's result, and the reply may be a problem. */
+const struct nt_snapshot_job *nt_api_find_job(const struct nt_snapshot *snapshot,
+					      const struct nt_httpd_request *request,
+					      struct nt_httpd_reply *reply, int *ret_r);
+/* Another aggregator owns the job. */
+NT_MUST_CHECK int nt_api_reply_elsewhere(const struct nt_snapshot_job *job,
+					 const struct nt_httpd_request *request,
+					 struct nt_httpd_reply *reply);
+
 /* ---- api_heap.c ------------------------------------------------------------------------------ */
 
 struct nt_rank_heap;
@@ -83,7 +94,7 @@ json_t *nt_api_heap(const struct nt_rank_heap *heap);
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 			   struct nt_httpd_reply *reply);
 
-nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_rebaseline, nt_api_nodes;
+nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;

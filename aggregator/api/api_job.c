@@ -208,7 +208,7 @@ int nt_api_jobs(void *data, const struct nt_httpd_request *request, struct nt_ht
 }
 
 /* NULL with the problem in the reply, or -ENOMEM in *ret_error. */
-static const struct nt_snapshot_job *find_job(const struct nt_snapshot *snapshot,
+const struct nt_snapshot_job *nt_api_find_job(const struct nt_snapshot *snapshot,
 					      const struct nt_httpd_request *request,
 					      struct nt_httpd_reply *reply, int *ret_error)
 {
@@ -227,7 +227,7 @@ int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_htt
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
 	int r;
-	const struct nt_snapshot_job *job = find_job(snapshot, request, reply, &r);
+	const struct nt_snapshot_job *job = nt_api_find_job(snapshot, request, reply, &r);
 
 	return job ? nt_api_reply_object(reply, job_json(api, job)) : r;
 }
@@ -384,7 +384,7 @@ static json_t *rank_json(const struct nt_snapshot_rank *rank)
 }
 
 /* Replies that another aggregator owns the job. */
-static int reply_elsewhere(const struct nt_snapshot_job *job,
+int nt_api_reply_elsewhere(const struct nt_snapshot_job *job,
 			   const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	reply->retry_after_s = 5;
@@ -415,11 +415,11 @@ int nt_api_ranks(void *data, const struct nt_httpd_request *request, struct nt_h
 	    (query.cursor[0] != 'r' ||
 	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT32_MAX, &after) < 0))
 		return nt_api_bad_cursor(request, reply);
-	job = find_job(snapshot, request, reply, &r);
+	job = nt_api_find_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
 	if (job->is_summary)
-		return reply_elsewhere(job, request, reply);
+		return nt_api_reply_elsewhere(job, request, reply);
 	for (size_t i = 0; i < job->ranks; i++) {
 		const struct nt_snapshot_rank *rank = &job->rank[i];
 
@@ -451,7 +451,7 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 	int r;
 
 	if (job && job->is_summary)
-		return reply_elsewhere(job, request, reply);
+		return nt_api_reply_elsewhere(job, request, reply);
 	r = api->options.rebaseline(api->options.data, id);
 	if (r == -ENOENT)
 		return nt_httpd_problem(reply, request, 404, "no_such_job",

@@ -13,6 +13,7 @@
 #include "common/system/clock.h"
 #include "engine/agents/shortage.h"
 #include "engine/gpu/gemm_rate.h"
+#include "engine/links/job_links.h"
 #include "engine/snapshot.h"
 
 enum {
@@ -216,10 +217,53 @@ static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 		};
 	}
 	rank[1].heap = nt_test_heap(job);
+	rank[1].rdma_not_visible = NT_WIRE_RDMA_EXTENDED | NT_WIRE_RDMA_SHED;
+	rank[1].queue_pairs_over_cap = 4;
 	job->rank = rank;
 	job->ranks = count;
 	job->size = job->live = (uint32_t)count;
 	job->nodes = (uint32_t)count / 2;
+}
+
+/* One that is observed, with errors, and one to an address outside of the job that is not. */
+static inline void nt_test_set_links(struct nt_snapshot_job *job)
+{
+	static const struct nt_job_link links[] = {
+		{.rank = 0,
+		 .peer = 1,
+		 .has_peer = true,
+		 .device = "mlx5_0",
+		 .local = "fe80::1",
+		 .remote = "fe80::2",
+		 .pairs = 4,
+		 .error_status = 12,
+		 .bytes_per_s = 11.5e9,
+		 .requests_per_s = 2000,
+		 .sums = {.requests = 40,
+			  .bytes = 230000000,
+			  .completions = 38,
+			  .errors = 2,
+			  .timed = 38,
+			  .latency_ns = 38 * 12500,
+			  .least_ns = 9000,
+			  .most_ns = 410000}},
+		{.rank = 1,
+		 .device = "",
+		 .local = "",
+		 .remote = "lid 7",
+		 .pairs = 1,
+		 .pairs_not_visible = 1,
+		 .bytes_per_s = -1,
+		 .requests_per_s = -1},
+	};
+	struct nt_snapshot_link *link = nt_snapshot_job_alloc(job, 2, sizeof(*link));
+
+	assert(link);
+	link[0] = (struct nt_snapshot_link){&job->rank[0], &job->rank[1], &links[0]};
+	link[1] = (struct nt_snapshot_link){&job->rank[1], NULL, &links[1]};
+	job->link = link;
+	job->links = 2;
+	job->links_over_cap = 3;
 }
 
 static inline struct nt_snapshot_job *nt_test_job(const char *id, const char *name, const char *key,
@@ -293,6 +337,7 @@ static inline struct nt_snapshot *nt_test_snapshot(void)
 	note.severity = "info";
 	note.job = hung->name;
 	nt_test_set_ranks(slow, NT_TEST_RANKS);
+	nt_test_set_links(slow);
 	nt_test_set_incidents(slow, incidents, 2);
 	nt_test_set_incidents(hung, &note, 1);
 	job[0] = slow;

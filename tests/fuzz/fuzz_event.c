@@ -90,6 +90,16 @@ static void read_detail(const uint8_t *data, size_t size)
 	assert(!(detail.h.flags & NT_CALL_RETURNED) || detail.ret_ns >= detail.h.entry_ns);
 }
 
+static void read_verbs(const uint8_t *data, size_t size)
+{
+	struct nt_event_verbs verbs;
+
+	if (nt_event_read_verbs(data, size, &verbs) < 0)
+		return;
+	assert(size == sizeof(verbs) && memcmp(&verbs, data, size) == 0);
+	assert(verbs.verb < NT_VERB_END && strlen(verbs.device) < sizeof(verbs.device));
+}
+
 /* In memory that ends with it. */
 static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *records,
 		       struct sums *sums)
@@ -101,6 +111,7 @@ static void read_batch(const uint8_t *data, size_t size, struct nt_gpu_records *
 		return;
 	memcpy(event, data, size);
 	read_query(event, size);
+	read_verbs(event, size);
 	read_gemm(event, size, sums->spans);
 	read_capture(event, size);
 	read_detail(event, size);

@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nt_rank_probe_sites sites;
 	struct nt_mpi_code code;
 	struct nt_inspection_code_place place;
+	struct nt_inspection_provider provider;
 	struct nt_environ env;
 	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
 	const uint8_t *body;
@@ -51,6 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(code.count <= NT_MPI_CODE_RANGES && !nt_mpi_code_has(&code, UINT64_MAX));
 	if (nt_inspection_parse_code_place(body, len, &place) == 0)
 		check(place.name[0] && strlen(place.name) < sizeof(place.name));
+	if (nt_inspection_parse_provider(body, len, &provider) == 0)
+		check(strlen(provider.build_id) < sizeof(provider.build_id) &&
+		      !provider.post_offset == !provider.poll_offset);
 	if (nt_inspection_parse_environ(body, len, &env) == 0)
 		check(strlen(env.job) < sizeof(env.job));
 	return 0;

@@ -29,6 +29,12 @@ $(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/rdma: bench/rdma.c $(call archives,agent control proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent) -lcmocka
+
 $(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent control proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -76,6 +82,10 @@ bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost p
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
 .PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-rdma
+bench-rdma: $(BENCH)/rdma ## cost per post and poll of a queue pair
+	$(Q)$(BENCH)/rdma
+
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti, nccl or nvml)

@@ -35,7 +35,7 @@ static struct nt_message golden_node = {
 };
 
 /* Later files, with the fields that were added since. */
-static struct nt_message golden_node_2;
+static struct nt_message golden_node_2, golden_node_3;
 
 static inline void golden_fill_node(void)
 {
@@ -44,9 +44,16 @@ static inline void golden_fill_node(void)
 		{"keys", "ranks", "pod 12345678-90ab-cdef-1234-567890abcdef", 6004, 6005, 6006},
 	};
 
+	static struct nt_metric_value rate[] = {{"xmit_bytes", 6101.5}, {"packet_seq_err", 0.25}};
+	static struct nt_rdma_port port[] = {{"mlx5_0", 6102, rate, 2}, {"mlx5_1", 6103, NULL, 0}};
+
 	golden_node_2 = golden_node;
 	golden_node_2.node.limit = limit;
 	golden_node_2.node.limits = 2;
+
+	golden_node_3 = golden_node_2;
+	golden_node_3.node.rdma_port = port;
+	golden_node_3.node.rdma_ports = 2;
 }
 
 #endif

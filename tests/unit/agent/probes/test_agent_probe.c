@@ -82,7 +82,7 @@ static void check_row(const struct nt_probe *p)
 	assert_true(p->memory == NT_MEMORY_NONE || (p->returns && p->id == NT_NO_WORD));
 	assert_in_range(p->record, 0, 31);
 	/* What is neither sent nor counted would be a probe for nothing. */
-	assert_true(p->words > 0 || p->returns || p->counter >= 0 || p->batched ||
+	assert_true(p->words > 0 || p->returns || p->counter >= 0 || p->batched || p->traffic ||
 		    p->role == NT_ROLE_GROUP_START);
 }
 
@@ -176,7 +176,8 @@ static void the_cookie_says_what_the_row_says(void **state)
 		assert_int_equal(NT_COOKIE_DEREF(cookie), p->deref + 1);
 		if (!p->gemm)
 			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
-					 p->deref == NT_NO_WORD ? p->has_launches : p->deref_off);
+					 p->deref == NT_NO_WORD ? p->has_launches | p->verb
+								: p->deref_off);
 		else
 			assert_int_equal(NT_COOKIE_DEREF_OFF(cookie),
 					 p->gemm | p->gemm_type << 4 | p->gemm_is_wide << 10);
@@ -411,6 +412,32 @@ static void queries_of_events_are_of_ranks_alone(void **state)
 	assert_int_equal(rows, 2);
 }
 
+/* They are called seldom, and all figures of RDMA depend on them. */
+static void verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone(void **state)
+{
+	size_t verbs = 0, traffic = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		assert_int_equal(p->verb != 0, p->role == NT_ROLE_VERB);
+		assert_int_equal(p->traffic, p->subject == NT_SUBJECT_RDMA);
+		if (p->verb) {
+			verbs++;
+			assert_true(nt_probe_stays(p) && !p->hot && p->returns);
+			assert_int_equal(NT_COOKIE_VERB(nt_probe_cookie(row)), p->verb);
+			assert_true(p->verb < NT_VERB_END);
+		}
+		if (p->traffic) {
+			traffic++;
+			assert_true(nt_probe_is_of_rank(p) && p->hot && !nt_probe_stays(p));
+		}
+	}
+	assert_int_equal(verbs, 13);
+	assert_int_equal(traffic, 2);
+}
+
 /* The first that a file has is used: of functions that call each other the inner one is first. */
 static void what_collects_garbage_is_timed_marks_first(void **state)
 {
@@ -587,6 +614,7 @@ int main(void)
 		cmocka_unit_test(allocations_of_the_driver_are_attached_beside_the_runtimes),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
 		cmocka_unit_test(queries_of_events_are_of_ranks_alone),
+		cmocka_unit_test(verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone),
 		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
 		cmocka_unit_test(multiplications_have_the_form_of_their_name),
 		cmocka_unit_test(words_are_read_where_the_row_says),

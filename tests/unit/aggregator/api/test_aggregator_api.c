@@ -472,6 +472,44 @@ static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 	assert_string_equal(names(firing, "id"), "b ");
 }
 
+static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
+{
+	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/links"), *page = NULL;
+	nt_autojson json_t *rest = NULL, *none = NULL;
+	const json_t *items = json_object_get(list, "items"), *first, *second, *end;
+
+	(void)state;
+	assert_int_equal(json_array_size(items), 2);
+	first = json_array_get(items, 0);
+	second = json_array_get(items, 1);
+	end = json_object_get(first, "to");
+	assert_int_equal(json_integer_value(json_object_get(end, "rank")), 1);
+	assert_string_equal(nt_json_get_text(end, "node", ""), "gpu-01");
+	assert_string_equal(nt_json_get_text(end, "address", ""), "fe80::2");
+	assert_true(nt_json_get_number(first, "bytes_per_second", 0) == 11.5e9);
+	assert_true(nt_json_get_number(first, "latency_seconds", 0) == 12500e-9);
+	assert_true(nt_json_get_number(first, "latency_most_seconds", 0) == 410e-6);
+	assert_true(nt_json_get_number(first, "error_ratio", 0) == 0.05);
+	assert_int_equal(json_integer_value(json_object_get(first, "error_status")), 12);
+	/* Not visible: never 0. */
+	assert_int_equal(json_integer_value(json_object_get(second, "not_visible")), 1);
+	assert_true(json_is_null(json_object_get(second, "bytes_per_second")));
+	assert_true(json_is_null(json_object_get(second, "latency_seconds")));
+	assert_true(json_is_null(json_object_get(second, "error_ratio")));
+	end = json_object_get(second, "to");
+	assert_true(json_is_null(json_object_get(end, "rank")));
+	assert_string_equal(nt_json_get_text(end, "address", ""), "lid 7");
+	assert_int_equal(json_integer_value(json_object_get(list, "over_cap")), 7);
+	assert_int_equal(json_array_size(json_object_get(list, "not_visible")), 2);
+	page = get("/api/v1/jobs/00000000000000a1/links?limit=1");
+	assert_string_equal(nt_json_get_text(page, "next", ""), "l1");
+	rest = get("/api/v1/jobs/00000000000000a1/links?limit=1&cursor=l1");
+	assert_int_equal(json_array_size(json_object_get(rest, "items")), 1);
+	assert_true(json_is_null(json_object_get(rest, "next")));
+	none = get("/api/v1/jobs/00000000000000b2/links");
+	assert_int_equal(json_array_size(json_object_get(none, "items")), 0);
+}
+
 static void without_a_store_the_open_incidents_are_shown(void **state)
 {
 	nt_autojson json_t *list = NULL, *info = NULL;
@@ -514,6 +552,7 @@ int main(void)
 		TEST(an_open_incident_is_found_although_the_store_does_not_have_it),
 		TEST(incidents_come_newest_first_and_page_by_page),
 		TEST(incidents_are_filtered_also_by_the_id_of_a_job),
+		TEST(links_name_both_ends_and_what_is_not_known_is_null),
 		TEST_BOARD(without_a_store_the_open_incidents_are_shown),
 	};
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/host/port_rates.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/ascii.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/parse_number.h"
+#include "common/system/file.h"
+
+enum {
+	COUNTER_BYTES = 64, /* one number and a line feed */
+	WORD_BYTES = 4, /* of the counters of data */
+};
+
+/*
+ * linux: drivers/infiniband/core/sysfs.c (counters); mlx5, bnxt_re, rxe (hw_counters). Signs of loss:
+ * out of sequence, retried, not acknowledged, receiver not ready. The last three are of congestion.
+ */
+static const struct {
+	const char *file, *name;
+	uint32_t unit;
+} known[] = {
+	{"counters/port_xmit_data", "xmit_bytes", WORD_BYTES},
+	{"counters/port_rcv_data", "rcv_bytes", WORD_BYTES},
+	{"counters/port_xmit_packets", "xmit_packets", 1},
+	{"counters/port_rcv_packets", "rcv_packets", 1},
+	{"counters/port_xmit_discards", "xmit_discards", 1},
+	{"counters/port_rcv_errors", "rcv_errors", 1},
+	{"counters/port_xmit_wait", "xmit_wait", 1},
+	{"hw_counters/out_of_sequence", "out_of_sequence", 1},
+	{"hw_counters/packet_seq_err", "packet_seq_err", 1},
+	{"hw_counters/implied_nak_seq_err", "implied_nak_seq_err", 1},
+	{"hw_counters/local_ack_timeout_err", "local_ack_timeout_err", 1},
+	{"hw_counters/roce_adp_retrans", "roce_adp_retrans", 1},
+	{"hw_counters/rnr_nak_retry_err", "rnr_nak_retry_err", 1},
+	{"hw_counters/duplicate_request", "duplicate_request", 1},
+	{"hw_counters/out_of_buffer", "out_of_buffer", 1},
+	{"hw_counters/retry_rnr_exceeded_err", "retry_rnr_exceeded", 1},
+	{"hw_counters/send_rnr_err", "send_rnr_err", 1},
+	{"hw_counters/completer_retry_err", "completer_retry_err", 1},
+	{"hw_counters/np_cnp_sent", "np_cnp_sent", 1},
+	{"hw_counters/rp_cnp_handled", "rp_cnp_handled", 1},
+	{"hw_counters/np_ecn_marked_roce_packets", "np_ecn_marked", 1},
+};
+
+enum {
+	KNOWN = sizeof(known) / sizeof(known[0]),
+};
+
+_Static_assert((int)KNOWN <= (int)NT_PORT_RATES_COUNTERS, "each has a place");
+
+static void close_dir(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+#define auto_close_dir __attribute__((cleanup(close_dir)))
+
+static bool read_counter(const char *sys, const char *device, const char *port, const char *file,
+			 uint64_t *ret_value)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/%s/ports/%s/%s", sys, device, port, file);
+
+	if (len < 0 || (size_t)len >= sizeof(path) || nt_file_read(path, COUNTER_BYTES, &buf) < 0)
+		return false;
+	while (buf.len && buf.data[buf.len - 1] == '\n')
+		buf.len--;
+	return buf.len &&
+	       nt_parse_u64((const char *)buf.data, buf.len, 0, UINT64_MAX, ret_value) == 0;
+}
+
+static void read_port_counters(const char *sys, const char *device, const char *port,
+			       struct nt_port_counters *now)
+{
+	uint64_t number = 0;
+
+	*now = (struct nt_port_counters){0};
+	nt_ascii_copy_text(now->device, sizeof(now->device), device);
+	if (nt_parse_u64(port, strlen(port), 0, UINT32_MAX, &number) == 0)
+		now->port = (uint32_t)number;
+	for (size_t i = 0; i < KNOWN; i++)
+		if (read_counter(sys, device, port, known[i].file, &now->value[i]))
+			now->has |= 1U << i;
+}
+
+/* A counter that went back was reset, or has wrapped at 32 bits: no rate this time. */
+static void add_rates(const struct nt_port_counters *now, const struct nt_port_counters *before,
+		      double seconds, struct nt_port_rates *rates)
+{
+	struct nt_metric_value *rate = rates->rate[rates->ports];
+	struct nt_rdma_port *port = &rates->port[rates->ports];
+
+	memcpy(rates->device[rates->ports], now->device, sizeof(now->device));
+	*port = (struct nt_rdma_port){
+		.device = rates->device[rates->ports], .port = now->port, .rate = rate};
+	rates->ports++;
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (!(now->has & before->has & 1U << i) || now->value[i] < before->value[i])
+			continue;
+		rate[port->rates++] = (struct nt_metric_value){
+			known[i].name,
+			(double)(now->value[i] - before->value[i]) * known[i].unit / seconds};
+	}
+}
+
+static void compare(const struct nt_port_counters *now, size_t ports, double seconds,
+		    struct nt_port_rates *rates)
+{
+	for (size_t i = 0; i < ports; i++)
+		for (size_t j = 0; j < rates->befores; j++)
+			if (now[i].port == rates->before[j].port &&
+			    strcmp(now[i].device, rates->before[j].device) == 0)
+				add_rates(&now[i], &rates->before[j], seconds, rates);
+}
+
+static void read_ports(const char *sys, const char *device, struct nt_port_counters *now,
+		       size_t *ports, struct nt_port_rates *rates)
+{
+	auto_close_dir DIR *dir = NULL;
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/%s/ports", sys, device);
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return;
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (*ports == NT_PORT_RATES_PORTS)
+			rates->ports_over_cap++;
+		else
+			read_port_counters(sys, device, entry->d_name, &now[(*ports)++]);
+	}
+}
+
+void nt_port_rates_read(const char *sys, uint64_t now_ns, struct nt_port_rates *rates)
+{
+	struct nt_port_counters now[NT_PORT_RATES_PORTS];
+	auto_close_dir DIR *dir = opendir(sys);
+	const struct dirent *entry;
+	size_t ports = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			read_ports(sys, entry->d_name, now, &ports, rates);
+	rates->ports = 0;
+	if (rates->before_ns && now_ns > rates->before_ns)
+		compare(now, ports, (double)(now_ns - rates->before_ns) / 1e9, rates);
+	memcpy(rates->before, now, ports * sizeof(now[0]));
+	rates->befores = ports;
+	rates->before_ns = now_ns;
+}

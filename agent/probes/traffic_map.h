@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kernel's tables of queue pairs (bpf/traffic.bpf.h). */
+#ifndef NT_AGENT_PROBES_TRAFFIC_MAP_H
+#define NT_AGENT_PROBES_TRAFFIC_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/probes/attach.h"
+#include "bpf/event.h"
+
+/* False: the queue pair has had no traffic while it was observed. */
+bool nt_traffic_map_read(const struct nt_attach *attach, const struct nt_rdma_key *key,
+			 struct nt_rdma_traffic *ret_traffic);
+/* Deletes what is kept of a queue pair. */
+void nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_key *key);
+/* NULL: deletes it. At the cap of 1024 processes completions of further ones are not timed. */
+void nt_traffic_map_watch(const struct nt_attach *attach, uint32_t pid,
+			  const struct nt_rdma_watch *watch);
+
+#endif

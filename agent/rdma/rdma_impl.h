@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* State of agent/rdma/rdma.h; for agent/rdma/rdma*.c alone. */
+#ifndef NT_AGENT_RDMA_RDMA_IMPL_H
+#define NT_AGENT_RDMA_RDMA_IMPL_H
+
+#include "agent/rdma/rdma.h"
+
+#define NT_RDMA_GUESS_NS       (5 * NT_SECOND) /* a rank without verbs: its provider is guessed */
+#define NT_RDMA_GUESS_AGAIN_NS (30 * NT_SECOND)
+#define NT_RDMA_REFRESH_NS     (10 * NT_SECOND) /* queue pairs without traffic are sent again */
+
+enum {
+	NT_RDMA_BUILD_ID = 72, /* as in struct nt_inspection_provider */
+	NT_RDMA_FAILURES = 3, /* in a row, to attach: then the process is not observed */
+	NT_RDMA_SENT = 64, /* queue pairs in one window */
+};
+
+enum nt_rdma_link_kind {
+	NT_RDMA_LINK_POST,
+	NT_RDMA_LINK_POLL,
+	NT_RDMA_LINKS,
+};
+
+struct nt_rdma_link {
+	enum { NT_RDMA_LINK_OFF, NT_RDMA_LINK_MAKING, NT_RDMA_LINK_ON } state;
+	struct nt_rank_probe *probe; /* owned, by way of the hooks */
+	uint64_t since_ns; /* attached, or last read */
+	uint64_t observed_ns; /* since the last window, up to since_ns */
+	uint32_t failures;
+};
+
+struct nt_rdma_process {
+	uint32_t pid, level;
+	uint64_t start_ns; /* 0: not known yet */
+	uint64_t seen_ns; /* of the first event; 0: none */
+	bool is_rank, is_shed, is_sliced, is_watched, is_lost;
+	bool has_extended, has_direct;
+	enum {
+		NT_RDMA_PROVIDER_UNKNOWN,
+		NT_RDMA_PROVIDER_ASKED,
+		NT_RDMA_PROVIDER_READY,
+		NT_RDMA_PROVIDER_REFUSED,
+	} provider;
+	bool is_guess; /* the search is for any provider */
+	uint64_t guess_ns; /* when it is guessed; 0: never */
+	uint64_t post, poll; /* addresses; 0: not known */
+	uint64_t post_offset, poll_offset; /* in the file */
+	int fd; /* owned; -1: none */
+	struct nt_rdma_link link[NT_RDMA_LINKS];
+	struct nt_rdma_watch watch;
+	struct nt_queue_pairs pairs;
+	uint64_t refreshed_ns;
+	UT_hash_handle hh;
+};
+
+/* Where a provider's functions are, by its build-id. */
+struct nt_rdma_provider_place {
+	char build_id[NT_RDMA_BUILD_ID];
+	uint64_t post_offset, poll_offset;
+};
+
+/* A row of the window that is being made, and what it points to. */
+struct nt_rdma_row {
+	struct nt_rdma_pair pair;
+	struct nt_queue_pair *of;
+	struct nt_rdma_traffic now;
+	uint64_t bytes;
+	bool has_traffic;
+};
+
+struct nt_rdma {
+	struct nt_rdma_options options;
+	struct nt_rdma_hooks hooks;
+	struct nt_rdma_process *process; /* uthash, owned, oldest first */
+	size_t pairs; /* of all processes */
+	struct nt_rdma_provider_place place[NT_RDMA_PROVIDERS];
+	size_t places; /* so far */
+	struct nt_rdma_stats stats;
+	/* Of the last window. */
+	struct nt_rdma_window window;
+	struct nt_rdma_row *row; /* owned; NT_QUEUE_PAIRS of them */
+	struct nt_rdma_pair sent[NT_RDMA_SENT];
+	char device[NT_RDMA_SENT][NT_VERBS_DEVICE];
+	char local[NT_RDMA_SENT][NT_QUEUE_PAIR_ADDRESS],
+		remote[NT_RDMA_SENT][NT_QUEUE_PAIR_ADDRESS];
+};
+
+/* Forgets the queue pair, its traffic included. */
+void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
+			 struct nt_queue_pair *pair);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The links of a job in replies: RDMA between its ranks. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/api/api_impl.h"
+#include "common/base/parse_number.h"
+#include "engine/links/job_links.h"
+#include "engine/snapshot.h"
+#include "proto/json.h"
+
+enum {
+	CURSOR_BYTES = 32,
+};
+
+static json_t *count(uint64_t value)
+{
+	/* Values from a node may be any. */
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] ? nt_json_text(text) : json_null();
+}
+
+/* A number that is not known is null, never 0. */
+static json_t *known(bool is_known, double value)
+{
+	return is_known ? nt_json_number(value) : json_null();
+}
+
+static json_t *end_json(const struct nt_snapshot_rank *rank, const char *address)
+{
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= json_object_set_new(
+		object, "rank", rank && rank->rank_known ? json_integer(rank->rank) : json_null());
+	failed |=
+		json_object_set_new(object, "node", rank ? nt_json_text(rank->node) : json_null());
+	failed |= json_object_set_new(object, "pod", rank ? text_or_null(rank->pod) : json_null());
+	failed |= json_object_set_new(object, "namespace",
+				      rank ? text_or_null(rank->namespace) : json_null());
+	failed |= json_object_set_new(object, "address", text_or_null(address));
+	return failed ? NULL : nt_take(object);
+}
+
+static int set_latency(json_t *object, const struct nt_pair_sums *sums)
+{
+	const bool is_timed = sums->timed > 0;
+	const double mean_ns = is_timed ? (double)sums->latency_ns / (double)sums->timed : 0;
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "latency_seconds", known(is_timed, mean_ns / 1e9));
+	failed |= json_object_set_new(object, "latency_least_seconds",
+				      known(is_timed, (double)sums->least_ns / 1e9));
+	failed |= json_object_set_new(object, "latency_most_seconds",
+				      known(is_timed, (double)sums->most_ns / 1e9));
+	return failed;
+}
+
+static json_t *link_json(const struct nt_snapshot_link *from)
+{
+	nt_autojson json_t *object = json_object();
+	const struct nt_job_link *link = from->link;
+	const struct nt_pair_sums *sums = &link->sums;
+	const uint64_t ended = sums->completions + sums->errors;
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "from", end_json(from->rank, link->local));
+	failed |= json_object_set_new(object, "to", end_json(from->peer, link->remote));
+	failed |= json_object_set_new(object, "device", text_or_null(link->device));
+	failed |= json_object_set_new(object, "queue_pairs", json_integer(link->pairs));
+	failed |= json_object_set_new(object, "not_visible", json_integer(link->pairs_not_visible));
+	failed |= json_object_set_new(object, "bytes_per_second",
+				      known(link->bytes_per_s >= 0, link->bytes_per_s));
+	failed |= json_object_set_new(object, "requests_per_second",
+				      known(link->requests_per_s >= 0, link->requests_per_s));
+	failed |= set_latency(object, sums);
+	failed |= json_object_set_new(object, "completions", count(sums->completions));
+	failed |= json_object_set_new(object, "errors", count(sums->errors));
+	failed |= json_object_set_new(
+		object, "error_ratio",
+		known(ended > 0, ended ? (double)sums->errors / (double)ended : 0));
+	failed |=
+		json_object_set_new(object, "error_status",
+				    sums->errors ? json_integer(link->error_status) : json_null());
+	return failed ? NULL : nt_take(object);
+}
+
+static json_t *visibility_json(const struct nt_snapshot_job *job)
+{
+	static const char *const names[] = {"extended", "direct", "provider", "shed"};
+	nt_autojson json_t *list = json_array();
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < job->ranks; i++)
+		bits |= job->rank[i].rdma_not_visible;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (bits >> i & 1 && json_array_append_new(list, json_string(names[i])))
+			return NULL;
+	return nt_take(list);
+}
+
+static int reply_page(struct nt_httpd_reply *reply, const struct nt_snapshot_job *job,
+		      json_t *items, const char *next)
+{
+	nt_autojson json_t *object = json_object();
+	nt_autojson json_t *list = items;
+	uint64_t over_cap = job->links_over_cap;
+	int failed = 0;
+
+	for (size_t i = 0; i < job->ranks; i++)
+		over_cap += job->rank[i].queue_pairs_over_cap;
+	failed |= json_object_set(object, "items", list);
+	failed |= json_object_set_new(object, "next", next[0] ? json_string(next) : json_null());
+	failed |= json_object_set_new(object, "not_visible", visibility_json(job));
+	failed |= json_object_set_new(object, "over_cap", count(over_cap));
+	return failed ? -ENOMEM : nt_api_reply_object(reply, nt_take(object));
+}
+
+int nt_api_links(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
+	nt_autojson json_t *items = json_array();
+	const struct nt_snapshot_job *job;
+	struct nt_api_query query;
+	char next[CURSOR_BYTES] = "";
+	uint64_t first = 0;
+	int r = nt_api_query_read(request, "", reply, &query);
+
+	if (r)
+		return r < 0 ? r : 0;
+	if (query.cursor &&
+	    (query.cursor[0] != 'l' ||
+	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT32_MAX, &first) < 0))
+		return nt_api_bad_cursor(request, reply);
+	job = nt_api_find_job(snapshot, request, reply, &r);
+	if (!job)
+		return r;
+	if (job->is_summary)
+		return nt_api_reply_elsewhere(job, request, reply);
+	for (size_t i = first; i < job->links; i++) {
+		if (json_array_size(items) == query.limit) {
+			(void)snprintf(next, sizeof(next), "l%zu", i);
+			break;
+		}
+		if (json_array_append_new(items, link_json(&job->link[i])))
+			return -ENOMEM;
+	}
+	return reply_page(reply, job, nt_take(items), next);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A stand-in for libibverbs on machines without RDMA, with the ABI of the real one: symbols of two
+ * versions, inline functions that call through the context, and a provider in another file.
+ */
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* tests/rdma/fake_provider.c */
+void fake_provider_fill(struct ibv_context *context);
+
+static struct ibv_device device = {.name = "fake0"};
+
+#define EXPORT __attribute__((visibility("default"), noinline, used))
+
+/* The old version must not be probed. */
+EXPORT struct ibv_context *old_open_device(struct ibv_device *ignored)
+{
+	__asm__ volatile("" ::"r"(ignored) : "rbx");
+	return NULL;
+}
+
+EXPORT struct ibv_context *new_open_device(struct ibv_device *ignored)
+{
+	struct verbs_context *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return NULL;
+	(void)ignored;
+	made->context.device = &device;
+	fake_provider_fill(&made->context);
+	return &made->context;
+}
+
+__asm__(".symver old_open_device,ibv_open_device@IBVERBS_1.0");
+__asm__(".symver new_open_device,ibv_open_device@@IBVERBS_1.1");
+
+EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct ibv_pd *pd = calloc(1, sizeof(*pd));
+
+	if (pd)
+		pd->context = context;
+	return pd;
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
+				    struct ibv_comp_channel *channel, int vector)
+{
+	struct ibv_cq *cq = calloc(1, sizeof(*cq));
+
+	(void)entries, (void)vector;
+	if (!cq)
+		return NULL;
+	cq->context = context;
+	cq->channel = channel;
+	cq->cq_context = cq_context;
+	return cq;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	static uint32_t number = 0x100;
+	struct ibv_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	qp->context = pd->context;
+	qp->pd = pd;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->qp_type = attr->qp_type;
+	qp->qp_num = number++;
+	return qp;
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return 0;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	free(qp);
+	return 0;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
+				       uint64_t iova, unsigned int access)
+{
+	struct ibv_mr *mr = calloc(1, sizeof(*mr));
+
+	(void)iova, (void)access;
+	if (!mr)
+		return NULL;
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = address;
+	mr->length = length;
+	return mr;
+}
+
+/* One verb that calls another: one registration. */
+EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+	struct ibv_mr *mr =
+		ibv_reg_mr_iova2(pd, address, length, (uintptr_t)address, (unsigned int)access);
+
+	__asm__ volatile("" ::: "rbx");
+	return mr;
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	return 0;
+}
+
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	__asm__ volatile("" ::"r"(qp) : "rbx");
+	return NULL;
+}
