@@ -30,6 +30,7 @@ agent/host: common proto bpf/event.h plugin/gpu_record.h
 agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
+agent/rdma: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
@@ -41,6 +42,7 @@ agent/publish: common proto bpf/event.h plugin/gpu_record.h
 agent: common proto bpf/event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
+engine/links: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
