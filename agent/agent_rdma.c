@@ -9,8 +9,8 @@
 #include "agent/host/proc.h"
 #include "agent/probes/bpf_loader.h"
 #include "agent/probes/rank_probe.h"
-#include "agent/probes/traffic_map.h"
 #include "agent/rdma/rdma.h"
+#include "agent/rdma/traffic_map.h"
 #include "common/system/clock.h"
 #include "common/system/log.h"
 
@@ -38,7 +38,7 @@ static void on_provider(void *data, const struct nt_inspector_task *task,
 			struct nt_inspector_outcome *outcome)
 {
 	struct nt_agent *agent = data;
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	int r = outcome->result;
 
 	if (r == 0)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/discover/provider_file.h"
-#include "agent/probes/traffic_map.h"
+#include "agent/rdma/provider_file.h"
+#include "agent/rdma/traffic_map.h"
 #include "common/base/parse_number.h"
 #include "tests/bpf/harness.h"
 #include "tests/rdma/fake_verbs.h"
@@ -100,7 +100,7 @@ int main(void)
 	const struct nt_rdma_watch watch = {.generation = 1, .is_polled = 1, .window = 1};
 	nt_auto(nt_attach) struct nt_attach *attach = NULL;
 	nt_auto(nt_rank_probe) struct nt_rank_probe *posts = NULL, *polls = NULL;
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	nt_autoclose int fd = -1;
 	struct nt_bpf_loader_costs costs;
 	double bare[3], probed[3];

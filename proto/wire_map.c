@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "proto/wire_map.h"
-
 #include "proto/wire_row.h"
 
 /* One row a line, in the order of the numbers. */

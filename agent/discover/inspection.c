@@ -13,12 +13,12 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 
-#include "agent/discover/provider_file.h"
 #include "agent/discover/rank_file.h"
 #include "agent/discover/worker.h"
 #include "agent/host/mount.h"
 #include "agent/host/root_path.h"
 #include "agent/probes/probe.h"
+#include "agent/rdma/provider_file.h"
 #include "agent/stack/stack_read.h"
 #include "common/base/ascii.h"
 #include "common/system/clock.h"
@@ -376,7 +376,7 @@ static void answer_stack(const struct errand *errand)
 static void answer_provider(const struct errand *errand)
 {
 	const struct nt_inspection_request *request = &errand->request;
-	struct nt_inspection_provider provider = {0};
+	struct nt_provider_place provider = {0};
 	nt_autoclose int fd = -1, file = -1;
 	struct stat st;
 	int r;

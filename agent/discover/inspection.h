@@ -14,9 +14,10 @@
 
 #include "agent/host/proc.h"
 #include "agent/identity/environ.h"
-#include "agent/probes/mpi_code.h"
+#include "agent/elf/mpi_code.h"
 #include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
+#include "agent/rdma/provider_file.h"
 #include "agent/stack/stack.h"
 #include "common/base/cleanup.h"
 #include "proto/wire.h"
@@ -25,7 +26,6 @@ enum {
 	NT_INSPECTION_MEMORY = 64 << 10, /* bytes of a process, per read */
 	NT_INSPECTION_IO = 4096,
 	NT_INSPECTION_FILES = 256, /* of one process */
-	NT_INSPECTION_BUILD = 72, /* of a build-id in hex, with its NUL */
 	NT_INSPECTION_NAME =
 		48, /* of a file of code, with its NUL; the beginning of a longer one */
 };
@@ -70,7 +70,7 @@ enum nt_answer_kind {
 	NT_ANSWER_MPI_CODE, /* a struct nt_mpi_code */
 	NT_ANSWER_CODE_PLACE, /* a struct nt_inspection_code_place */
 	NT_ANSWER_STACK, /* the used part of a struct nt_stack */
-	NT_ANSWER_PROVIDER, /* a struct nt_inspection_provider */
+	NT_ANSWER_PROVIDER, /* a struct nt_provider_place */
 	NT_ANSWER_FILE,
 	NT_ANSWER_END,
 };
@@ -104,12 +104,6 @@ struct nt_inspection_code_place {
 	char name[NT_INSPECTION_NAME]; /* without its folder */
 };
 
-/* A provider of libibverbs: where in its file its functions are probed. */
-struct nt_inspection_provider {
-	uint64_t post_offset, poll_offset; /* 0: not requested */
-	char build_id[NT_INSPECTION_BUILD]; /* hex; empty: it has none */
-};
-
 /* ---- in the child --------------------------------------------------------------------------- */
 
 /* An nt_worker_fn. */
@@ -132,7 +126,7 @@ NT_MUST_CHECK int nt_inspection_parse_mpi_code(const uint8_t *body, size_t len,
 NT_MUST_CHECK int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
 						 struct nt_inspection_code_place *ret_place);
 NT_MUST_CHECK int nt_inspection_parse_provider(const uint8_t *body, size_t len,
-					       struct nt_inspection_provider *ret_provider);
+					       struct nt_provider_place *ret_provider);
 NT_MUST_CHECK int nt_inspection_parse_environ(const uint8_t *body, size_t len,
 					      struct nt_environ *ret_environ);
 

@@ -147,9 +147,9 @@ int nt_inspection_parse_code_place(const uint8_t *body, size_t len,
 
 /* Both functions or neither, and a build-id of hexadecimal digits. */
 int nt_inspection_parse_provider(const uint8_t *body, size_t len,
-				 struct nt_inspection_provider *ret_provider)
+				 struct nt_provider_place *ret_provider)
 {
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	size_t digits;
 
 	if (len != sizeof(provider))

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/discover/inspection.h"
 #include "agent/probes/probe.h"
+#include "agent/rdma/provider_file.h"
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -265,7 +265,7 @@ static struct nt_rdma_provider_place *find_place(struct nt_rdma *rdma, const cha
 	return NULL;
 }
 
-static void keep_place(struct nt_rdma *rdma, const struct nt_inspection_provider *provider)
+static void keep_place(struct nt_rdma *rdma, const struct nt_provider_place *provider)
 {
 	struct nt_rdma_provider_place *place = find_place(rdma, provider->build_id);
 
@@ -286,7 +286,7 @@ static void refuse(struct nt_rdma *rdma, struct nt_rdma_process *process)
 }
 
 void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int result, int *fd,
-		   const struct nt_inspection_provider *provider)
+		   const struct nt_provider_place *provider)
 {
 	struct nt_rdma_process *process = find_process(rdma, pid);
 	const struct nt_rdma_provider_place *place;

@@ -22,7 +22,7 @@
 #include "proto/wire.h"
 
 struct nt_rank_probe; /* agent/probes/rank_probe.h */
-struct nt_inspection_provider; /* agent/discover/inspection.h */
+struct nt_provider_place; /* agent/rdma/provider_file.h */
 
 enum {
 	NT_RDMA_PROCESSES = 1024, /* at the cap those that are no rank are dropped first */
@@ -96,7 +96,7 @@ void nt_rdma_govern(struct nt_rdma *rdma, uint32_t pid, bool is_shed, bool is_sl
 
 /* Results of hooks. fd: taken over, and set to -1. provider: NULL with a negative result. */
 void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int result, int *fd,
-		   const struct nt_inspection_provider *provider);
+		   const struct nt_provider_place *provider);
 void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t start_ns, int result,
 		  struct nt_rank_probe *probe, uint64_t now_ns);
 

@@ -3,6 +3,7 @@
 #ifndef NT_AGENT_RDMA_RDMA_IMPL_H
 #define NT_AGENT_RDMA_RDMA_IMPL_H
 
+#include "agent/rdma/provider_file.h"
 #include "agent/rdma/rdma.h"
 
 #define NT_RDMA_GUESS_NS       (5 * NT_SECOND) /* a rank without verbs: its provider is guessed */
@@ -10,7 +11,6 @@
 #define NT_RDMA_REFRESH_NS     (10 * NT_SECOND) /* queue pairs without traffic are sent again */
 
 enum {
-	NT_RDMA_BUILD_ID = 72, /* as in struct nt_inspection_provider */
 	NT_RDMA_FAILURES = 3, /* in a row, to attach: then the process is not observed */
 	NT_RDMA_SENT = 64, /* queue pairs in one window */
 };
@@ -55,7 +55,7 @@ struct nt_rdma_process {
 
 /* Where a provider's functions are, by its build-id. */
 struct nt_rdma_provider_place {
-	char build_id[NT_RDMA_BUILD_ID];
+	char build_id[NT_PROVIDER_FILE_BUILD_ID];
 	uint64_t post_offset, poll_offset;
 };
 

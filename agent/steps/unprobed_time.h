@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/probes/mpi_code.h"
+#include "agent/elf/mpi_code.h"
 #include "common/system/clock.h"
 
 enum {

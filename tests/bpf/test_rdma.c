@@ -3,8 +3,8 @@
  * Queue pairs that this program makes and uses, of a stand-in for libibverbs with the real ABI and a
  * provider whose functions have no names.
  */
-#include "agent/discover/provider_file.h"
-#include "agent/probes/traffic_map.h"
+#include "agent/rdma/provider_file.h"
+#include "agent/rdma/traffic_map.h"
 #include "tests/bpf/harness.h"
 #include "tests/rdma/fake_verbs.h"
 
@@ -24,7 +24,7 @@ struct rdma_run {
 	struct nt_event_verbs *event;
 	size_t events;
 	struct nt_rank_probe *post, *poll;
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	struct nt_rdma_watch watch;
 };
 

@@ -12,12 +12,12 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "agent/discover/provider_file.h"
 #include "agent/host/port_address.h"
 #include "agent/host/proc.h"
 #include "agent/host/root_path.h"
-#include "agent/probes/traffic_map.h"
+#include "agent/rdma/provider_file.h"
 #include "agent/rdma/rdma.h"
+#include "agent/rdma/traffic_map.h"
 #include "tests/bpf/harness.h"
 
 #define DEVICE     "rxe0"
@@ -124,7 +124,7 @@ static void on_verbs(void *data, const struct nt_event_verbs *verbs)
 
 static void search(const struct pending *p)
 {
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	struct stat st;
 	nt_autoclose int path_fd = nt_provider_file_open(p->pid, p->post, &st);
 	nt_autoclose int fd = path_fd < 0 ? -1 : nt_root_path_read(path_fd, st.st_dev, st.st_ino);
@@ -531,7 +531,7 @@ static int open_all(void **state)
 	struct stat st;
 
 	(void)state;
-	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	options.verbs = on_verbs;
 	assert_int_equal(nt_rdma_new(&slices, &hooks, &run.rdma), 0);
 	harness_init(&run.h, &options);

@@ -9,7 +9,6 @@ kept() {
 nt_bus_reader_fd	a loop without a thread for its reader waits with it
 nt_tracker_detail	RDMA and events of the system become records by it (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
-nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
 nt_memory_u32	what nt_memory_u64() does, of 32 bits
 nt_stack_text_at	tests read names by it, which windows copy
 nt_subject_name	what the governor has shed is shown by it (levels)

@@ -91,6 +91,7 @@ for path in "$bin"/neutracer*; do
       [ "$command" != analyze ] || needs=(/no/such/recording)
       [ "$command" != topics ] || needs=(check)
       [ "$command" != node-key ] || needs=(NODE)
+      [ "$command" != links ] || needs=(JOB)
       check_table "$name" "$command"
     done
     # For the docs, an option of any command is one of the program.

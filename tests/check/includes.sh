@@ -32,6 +32,7 @@ agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/stack: common proto bpf/event.h plugin/gpu_record.h
+agent/rdma: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
@@ -45,6 +46,7 @@ agent: control common proto bpf/event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
 engine/stacks: detect proto common
+engine/links: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

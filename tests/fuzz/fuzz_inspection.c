@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nt_rank_probe_sites sites;
 	struct nt_mpi_code code;
 	struct nt_inspection_code_place place;
-	struct nt_inspection_provider provider;
+	struct nt_provider_place provider;
 	struct nt_environ env;
 	char name[NT_PROC_PATH], type[NT_MOUNT_TYPE];
 	const uint8_t *body;

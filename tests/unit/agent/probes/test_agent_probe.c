@@ -412,32 +412,6 @@ static void queries_of_events_are_of_ranks_alone(void **state)
 	assert_int_equal(rows, 2);
 }
 
-/* They are called seldom, and all figures of RDMA depend on them. */
-static void verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone(void **state)
-{
-	size_t verbs = 0, traffic = 0;
-
-	(void)state;
-	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
-		const struct nt_probe *p = nt_probe_row(row);
-
-		assert_int_equal(p->verb != 0, p->role == NT_ROLE_VERB);
-		assert_int_equal(p->traffic, p->subject == NT_SUBJECT_RDMA);
-		if (p->verb) {
-			verbs++;
-			assert_true(nt_probe_stays(p) && !p->hot && p->returns);
-			assert_int_equal(NT_COOKIE_VERB(nt_probe_cookie(row)), p->verb);
-			assert_true(p->verb < NT_VERB_END);
-		}
-		if (p->traffic) {
-			traffic++;
-			assert_true(nt_probe_is_of_rank(p) && p->hot && !nt_probe_stays(p));
-		}
-	}
-	assert_int_equal(verbs, 13);
-	assert_int_equal(traffic, 2);
-}
-
 /* The first that a file has is used: of functions that call each other the inner one is first. */
 static void what_collects_garbage_is_timed_marks_first(void **state)
 {
@@ -614,7 +588,6 @@ int main(void)
 		cmocka_unit_test(allocations_of_the_driver_are_attached_beside_the_runtimes),
 		cmocka_unit_test(mpi_reads_the_size_of_a_type_in_open_mpis),
 		cmocka_unit_test(queries_of_events_are_of_ranks_alone),
-		cmocka_unit_test(verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone),
 		cmocka_unit_test(what_collects_garbage_is_timed_marks_first),
 		cmocka_unit_test(multiplications_have_the_form_of_their_name),
 		cmocka_unit_test(words_are_read_where_the_row_says),

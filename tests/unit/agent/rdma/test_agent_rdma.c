@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "agent/discover/inspection.h"
 #include "agent/probes/probe.h"
+#include "agent/rdma/provider_file.h"
 
 enum {
 	PID = 4711,
@@ -178,7 +178,7 @@ static void connect_pair(struct nt_rdma *rdma, uint32_t qpn)
 
 static void find_provider(struct nt_rdma *rdma)
 {
-	const struct nt_inspection_provider provider = {
+	const struct nt_provider_place provider = {
 		.post_offset = 0x100, .poll_offset = 0x200, .build_id = "abcdef"};
 	int fd = dup(0);
 
@@ -303,8 +303,7 @@ static void a_probe_that_comes_too_late_is_detached(void **state)
 /* It opened its device before: another process has shown where that provider's functions are. */
 static void a_provider_is_known_by_its_build_id(void **state)
 {
-	const struct nt_inspection_provider same = {.build_id = "abcdef"},
-					    other = {.build_id = "ab"};
+	const struct nt_provider_place same = {.build_id = "abcdef"}, other = {.build_id = "ab"};
 	struct nt_rdma *rdma = open_rdma();
 	struct nt_event_verbs event = event_of(NT_VERB_MODIFY_QP, PID, QPN);
 	int fd = dup(0);

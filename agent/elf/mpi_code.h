@@ -4,8 +4,8 @@
  * moves data (UCX, libfabric, the components of Open MPI). Code of MPI that is linked statically
  * cannot be told from the program's.
  */
-#ifndef NT_AGENT_PROBES_MPI_CODE_H
-#define NT_AGENT_PROBES_MPI_CODE_H
+#ifndef NT_AGENT_ELF_MPI_CODE_H
+#define NT_AGENT_ELF_MPI_CODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/discover/provider_file.h"
+#include "agent/rdma/provider_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static int plan(int fd, uint64_t offset, bool returns, uint64_t *ret_offset)
 }
 
 static int find_places(uint32_t pid, int fd, uint64_t post, uint64_t poll,
-		       struct nt_inspection_provider *provider)
+		       struct nt_provider_place *provider)
 {
 	struct place_search search = {.address = {post, poll}};
 	int r = nt_proc_mappings(pid, see_code_of, &search);
@@ -111,9 +111,9 @@ static int find_places(uint32_t pid, int fd, uint64_t post, uint64_t poll,
 }
 
 int nt_provider_file_read(uint32_t pid, int fd, uint64_t post, uint64_t poll,
-			  struct nt_inspection_provider *ret_provider)
+			  struct nt_provider_place *ret_provider)
 {
-	struct nt_inspection_provider provider = {0};
+	struct nt_provider_place provider = {0};
 	nt_auto(nt_elf) struct nt_elf *elf = NULL;
 	int r = nt_elf_open_fd(fd, NULL, &elf);
 

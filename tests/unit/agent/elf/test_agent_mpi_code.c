@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/probes/mpi_code.h"
+#include "agent/elf/mpi_code.h"
 
 static void libraries_of_mpi_and_its_transports_hold_its_code(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel's tables of queue pairs (bpf/traffic.bpf.h). */
-#ifndef NT_AGENT_PROBES_TRAFFIC_MAP_H
-#define NT_AGENT_PROBES_TRAFFIC_MAP_H
+#ifndef NT_AGENT_RDMA_TRAFFIC_MAP_H
+#define NT_AGENT_RDMA_TRAFFIC_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

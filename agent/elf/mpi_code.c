@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/probes/mpi_code.h"
+#include "agent/elf/mpi_code.h"
 
 #include <stddef.h>
 #include <string.h>

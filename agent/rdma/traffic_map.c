@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/probes/traffic_map.h"
+#include "agent/rdma/traffic_map.h"
 
 #include <bpf/bpf.h>
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The queue pairs of the golden window of RDMA. */
+#ifndef NT_TESTS_GOLDEN_WIRE_WINDOWS_RDMA_H
+#define NT_TESTS_GOLDEN_WIRE_WINDOWS_RDMA_H
+
+#include "proto/wire.h"
+
+static struct nt_rdma_pair golden_rdma_pairs[] = {
+	{.qpn = 2401,
+	 .remote_qpn = 2402,
+	 .local_gid = "fe80::1",
+	 .remote_gid = "fe80::2",
+	 .local_lid = 2403,
+	 .remote_lid = 2404,
+	 .device = "mlx5_0",
+	 .port = 2405,
+	 .type = 2406,
+	 .state = 2407,
+	 .not_visible = true,
+	 .writes = 2408,
+	 .write_bytes = 2409,
+	 .sends = 2410,
+	 .send_bytes = 2411,
+	 .reads = 2412,
+	 .read_bytes = 2413,
+	 .atomics = 2414,
+	 .atomic_bytes = 2415,
+	 .others = 2416,
+	 .other_bytes = 2417,
+	 .completions = 2418,
+	 .received = 2419,
+	 .received_bytes = 2420,
+	 .errors = 2421,
+	 .error_status = 2422,
+	 .timed = 2423,
+	 .latency_ns = 2424,
+	 .latency_least_ns = 2425,
+	 .latency_most_ns = 2426,
+	 .untimed = 2427},
+	{.qpn = 2428,
+	 .remote_qpn = 2429,
+	 .local_gid = "fe80::1",
+	 .remote_gid = "fe80::2",
+	 .local_lid = 2430,
+	 .remote_lid = 2431,
+	 .device = "mlx5_0",
+	 .port = 2432,
+	 .type = 2433,
+	 .state = 2434,
+	 .not_visible = true,
+	 .writes = 2435,
+	 .write_bytes = 2436,
+	 .sends = 2437,
+	 .send_bytes = 2438,
+	 .reads = 2439,
+	 .read_bytes = 2440,
+	 .atomics = 2441,
+	 .atomic_bytes = 2442,
+	 .others = 2443,
+	 .other_bytes = 2444,
+	 .completions = 2445,
+	 .received = 2446,
+	 .received_bytes = 2447,
+	 .errors = 2448,
+	 .error_status = 2449,
+	 .timed = 2450,
+	 .latency_ns = 2451,
+	 .latency_least_ns = 2452,
+	 .latency_most_ns = 2453,
+	 .untimed = 2454},
+};
+
+static inline void golden_fill_rdma(struct nt_rdma_window *rdma)
+{
+	*rdma = (struct nt_rdma_window){
+		.pair = golden_rdma_pairs,
+		.pair_count = 2,
+		.observed_ns = 2455,
+		.polled_ns = 2456,
+		.pairs = 2457,
+		.pairs_over_cap = 2458,
+		.unsent = 2459,
+		.regions = 2460,
+		.region_bytes = 2461,
+		.not_visible = 2462,
+		.cut = 2463,
+		.unread = 2464,
+	};
+}
+
+#endif

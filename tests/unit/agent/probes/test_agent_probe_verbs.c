@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of libibverbs and of its providers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/probes/probe.h"
+
+/* They are called seldom, and all figures of RDMA depend on them. */
+static void verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone(void **state)
+{
+	size_t verbs = 0, traffic = 0;
+
+	(void)state;
+	for (uint16_t row = 0; row < nt_probe_rows(); row++) {
+		const struct nt_probe *p = nt_probe_row(row);
+
+		assert_int_equal(p->verb != 0, p->role == NT_ROLE_VERB);
+		assert_int_equal(p->traffic, p->subject == NT_SUBJECT_RDMA);
+		if (p->verb) {
+			verbs++;
+			assert_true(nt_probe_stays(p) && !p->hot && p->returns);
+			assert_int_equal(NT_COOKIE_VERB(nt_probe_cookie(row)), p->verb);
+			assert_true(p->verb < NT_VERB_END);
+		}
+		if (p->traffic) {
+			traffic++;
+			assert_true(nt_probe_is_of_rank(p) && p->hot && !nt_probe_stays(p));
+		}
+	}
+	assert_int_equal(verbs, 13);
+	assert_int_equal(traffic, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
