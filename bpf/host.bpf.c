@@ -77,6 +77,7 @@ static __always_inline void add_times(struct nt_host_times *sum, const struct nt
 			__sync_fetch_and_add(&to[i], from[i]);
 }
 
+/* Its last wait is settled here: it leaves the CPU once more, but is not observed any more. */
 SEC("raw_tp/sched_process_exit")
 int sched_process_exit(void *ctx)
 {
@@ -91,8 +92,11 @@ int sched_process_exit(void *ctx)
 		return 0;
 	is_helper = thread->is_helper;
 	process = process_at(thread->slot);
-	if (process && !is_helper)
-		add_times(&process->ended, &thread->times);
+	if (process) {
+		settle_wait(thread, process, task);
+		if (!is_helper)
+			add_times(&process->ended, &thread->times);
+	}
 	bpf_map_delete_elem(&threads, &tid);
 	if (task->signal->live.counter != 0)
 		return 0;

@@ -43,7 +43,8 @@ struct nt_host_times {
 	__u64 on_cpu_ns; /* without interrupts, where these are observed */
 	__u64 irq_ns; /* interrupts while it was on a CPU */
 	__u64 wait_ns[NT_HOST_WAITS];
-	__u64 reclaim_ns, compaction_ns; /* of memory, by the thread itself; also part of the above */
+	__u64 reclaim_ns,
+		compaction_ns; /* of memory, by the thread itself; also part of the above */
 	__u64 blocked, preempted; /* times that it left the CPU: to wait, runnable */
 	__u64 migrations, numa_moves; /* to another CPU, to another NUMA node */
 };
@@ -60,7 +61,8 @@ struct nt_host_thread {
 	__u32 slot, tgid;
 	__u32 cpu, node; /* where it ran last */
 	__u64 in_ns, out_ns; /* boot time of the last switch; one of them is not 0, or none */
-	__u64 exec_seen, delay_seen, frozen_seen, irq_seen; /* totals of the kernel at that switch */
+	__u64 exec_seen, delay_seen, frozen_seen,
+		irq_seen; /* totals of the kernel at that switch */
 	__u64 off_ns; /* its last wait, of which the run queue's part is not known yet */
 	__u64 reclaim_since, compaction_since; /* 0: not in it */
 	__u64 stint_ns; /* how long the task before it had the CPU */
@@ -90,7 +92,8 @@ struct nt_host_process {
 	__u64 takers_dropped; /* evicted for others that took more */
 	__u64 devices_dropped; /* requests to a fifth device */
 	struct nt_host_times ended; /* of threads that have ended, those of helpers left out */
-	__u64 wait_ns[NT_HOST_WAITS], helper_wait_ns[NT_HOST_WAITS]; /* of threads that ended a wait */
+	__u64 wait_ns[NT_HOST_WAITS],
+		helper_wait_ns[NT_HOST_WAITS]; /* of threads that ended a wait */
 	__u64 reclaim_ns, compaction_ns; /* of all threads, those of helpers included */
 	__u64 retransmits, resets_sent, resets_received; /* of TCP, its sockets */
 	__u64 oom_kills; /* of it, or of a process that it forked */
@@ -107,8 +110,9 @@ struct nt_host_member {
 /* Of one CPU. */
 struct nt_host_cpu {
 	__u64 irq_ns, irq_since_ns;
-	__u64 hits; /* of programs other than that at context switches */
-	__u32 depth, pad;
+	__u64 switches, sides; /* context switches; of them, threads that are observed */
+	__u64 hits; /* of all other programs */
+	__u32 depth, pad; /* of interrupts */
 };
 
 enum nt_host_event_kind {
@@ -133,7 +137,7 @@ struct nt_host_event {
 	char comm[NT_HOST_COMM]; /* of the other task */
 };
 
-#define NT_HOST_DEVICE(major, minor) ((__u32)(major) << 20 | ((__u32)(minor) & 0xfffff))
+#define NT_HOST_DEVICE(major, minor) ((__u32)(major) << 20 | ((__u32)(minor)&0xfffff))
 
 _Static_assert(sizeof(struct nt_host_times) == 18 * 8, "the maps would change");
 _Static_assert(sizeof(struct nt_host_taker) == 32, "the maps would change");

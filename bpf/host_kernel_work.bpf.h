@@ -133,7 +133,8 @@ static __always_inline void request_begins(__u64 key)
 	request.slot = thread->slot;
 	request.tgid = thread->tgid;
 	request.tid = (__u32)bpf_get_current_pid_tgid();
-	request.device = NT_HOST_DEVICE(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor));
+	request.device =
+		NT_HOST_DEVICE(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor));
 	bpf_map_update_elem(&requests, &key, &request, BPF_NOEXIST);
 }
 

@@ -268,12 +268,20 @@ static __always_inline void switched(bool is_preempted, struct task_struct *prev
 	const __u32 from = (__u32)((const struct task_struct___host *)(const void *)prev)->pid;
 	const __u32 to = (__u32)((const struct task_struct___host *)(const void *)next)->pid;
 	struct nt_host_thread *thread = from ? bpf_map_lookup_elem(&threads, &from) : NULL;
+	struct nt_host_cpu *cpu = this_cpu();
 
-	if (thread)
+	if (!cpu)
+		return;
+	cpu->switches++;
+	if (thread) {
+		cpu->sides++;
 		thread_leaves(thread, prev, next, is_preempted, state, bpf_ktime_get_boot_ns());
+	}
 	thread = to ? bpf_map_lookup_elem(&threads, &to) : NULL;
-	if (thread)
+	if (thread) {
+		cpu->sides++;
 		thread_comes(thread, next, prev, bpf_ktime_get_boot_ns());
+	}
 }
 
 #endif

@@ -26,19 +26,20 @@ detect/baseline: common/base
 detect/incidents: common/base
 detect/rules: common/base
 detect: common/base
-agent/host: common proto bpf/event.h plugin/gpu_record.h
+agent/host: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
+agent/system: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
-agent/steps: common proto bpf/event.h plugin/gpu_record.h
-agent/tracker: common proto bpf/event.h plugin/gpu_record.h
+agent/steps: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
+agent/tracker: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/publish: common proto bpf/event.h plugin/gpu_record.h
-agent: common proto bpf/event.h plugin/gpu_record.h
+agent: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 engine/agents: detect proto common
 engine/gpu: detect proto common
 engine: detect proto common
