@@ -98,6 +98,8 @@ static void write_metrics(struct nt_agent *agent)
 		reading.gpu_health = *nt_gpu_health_stats(agent->gpu_health);
 	if (agent->ras)
 		nt_ras_stats(agent->ras, &reading.ras);
+	if (agent->system)
+		nt_system_stats(agent->system, &reading.system);
 	reading.gpu_ends_over_cap = agent->gpu_ends.over_cap;
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
@@ -337,6 +339,7 @@ static void tick(struct nt_agent *agent)
 	nt_agent_end_processes(agent, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
+	nt_agent_poll_system(agent);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);
@@ -354,6 +357,7 @@ static void tick(struct nt_agent *agent)
 		nt_disk_queue_turn(agent->disk_queue, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		nt_agent_budget(agent, boot_ns);
+		nt_agent_turn_system(agent, boot_ns);
 		look_at_bus(agent);
 		look_at_limits(agent);
 		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());

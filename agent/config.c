@@ -208,6 +208,12 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(nccl_ras),
 	 .help = "request the communicators of a job from NCCL's RAS subsystem if the job ran before "
 		 "the agent and NCCL's release is not known"},
+	{.name = "system-events",
+	 .kind = NT_OPT_BOOL,
+	 .offset = OPT(system_events),
+	 .def = "true",
+	 .help = "observe what the kernel does for ranks, by tracepoints: who takes their CPU, what "
+		 "they wait for, memory, block devices, TCP"},
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

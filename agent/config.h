@@ -39,6 +39,7 @@ struct nt_agent_config {
 	char *pod_resources;
 	char *nvml, *amdsmi; /* "auto", "none" or a library */
 	bool nccl_ras;
+	bool system_events;
 	char *metrics_file;
 	char *listen; /* NULL: no HTTP server */
 };

@@ -45,7 +45,6 @@ struct {
 	__uint(max_entries, 256 << 10); /* the agent sets it */
 } host_events SEC(".maps");
 
-const volatile __u64 wakeup_bytes; /* unread in the ring, from which the agent is woken */
 /* Threads, and forked processes, that found no room. */
 __u64 threads_over_cap, helpers_over_cap;
 /* TCP events of sockets whose process is not known, which may be no rank's. */
@@ -137,9 +136,7 @@ static __always_inline struct nt_host_event *begin_event(struct nt_host_process 
 
 static __always_inline void send_event(struct nt_host_event *event)
 {
-	const bool is_full = bpf_ringbuf_query(&host_events, BPF_RB_AVAIL_DATA) >= wakeup_bytes;
-
-	bpf_ringbuf_submit(event, is_full ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP); /* the agent reads it ten times a second */
 }
 
 #endif

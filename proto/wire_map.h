@@ -33,7 +33,7 @@ enum nt_wire_kind {
 struct nt_wire_shape;
 
 enum {
-	NT_WIRE_MAX_NUMBER = 48, /* of a field */
+	NT_WIRE_MAX_NUMBER = 79, /* of a field */
 	NT_WIRE_LONG_WAY = 8, /* no wire type */
 };
 

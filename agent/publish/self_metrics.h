@@ -18,6 +18,7 @@
 #include "agent/publish/limit.h"
 #include "agent/publish/publisher.h"
 #include "agent/ras/ras.h"
+#include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
@@ -39,6 +40,7 @@ struct nt_self_metrics_reading {
 	struct nt_probed_ranks_stats query_ranks;
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_ras_stats ras; /* zeros where it is off */
+	struct nt_system_stats system; /* the same */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;

@@ -64,11 +64,6 @@ static int take_event(void *data, void *record, size_t bytes)
 	return 0;
 }
 
-int nt_system_fd(const struct nt_system *system)
-{
-	return ring_buffer__epoll_fd(system->loader.ring);
-}
-
 void nt_system_poll(struct nt_system *system)
 {
 	system->polled = 0;

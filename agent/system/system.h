@@ -67,9 +67,7 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
 			 uint32_t level);
 
-/* For epoll: readable when much of the ring is unread. Poll several times a second in any case. */
-int nt_system_fd(const struct nt_system *system);
-/* Reports single events, at most 1 ms of them. */
+/* Reports single events, at most 1 ms of them. To be called ten times a second. */
 void nt_system_poll(struct nt_system *system);
 
 /*

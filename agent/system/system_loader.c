@@ -11,7 +11,6 @@
 #include "host.skel.h"
 
 enum {
-	WAKEUP_PART = 16, /* of the ring unread, and the agent is woken */
 	POINT_NAME = 64,
 	TYPED = 7, /* bytes of "tp_btf/" and of "raw_tp/" */
 };
@@ -84,7 +83,6 @@ static int load(struct nt_system_loader *loader, size_t ring_bytes)
 	loader->has_irq_time = btf__find_by_name_kind(btf, "irqtime", BTF_KIND_STRUCT) > 0;
 	choose_programs(loader, btf);
 	btf__free(btf);
-	loader->programs->rodata->wakeup_bytes = ring_bytes / WAKEUP_PART;
 	r = bpf_map__set_max_entries(loader->programs->maps.host_events, (uint32_t)ring_bytes);
 	r = r ? r : host_bpf__load(loader->programs);
 	if (r == -EPERM || r == -EACCES || r == -ENOMEM)

@@ -42,6 +42,7 @@ static const struct golden goldens[] = {
 	{"window_columns-13", &golden_window_13, true},
 	{"window_columns-14", &golden_window_14, true},
 	{"window_columns-15", &golden_window_15},
+	{"window_system", &golden_window_system},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2},
 	{"detail", &golden_detail, true},
