@@ -114,6 +114,7 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_FAULT_WAIT] = "wait for page faults in the step",
 	[NT_EVIDENCE_TEXT_RECLAIM] = "memory reclaim in the step",
 	[NT_EVIDENCE_TEXT_PROCESS_IO] = "I/O wait of the process's threads and workers in the step",
+	[NT_EVIDENCE_TEXT_TRACEPOINTS] = "tracepoints",
 	[NT_EVIDENCE_TEXT_RETRANSMITS] = "TCP packets sent again by its ranks",
 };
 

@@ -26,7 +26,7 @@ declare -A host_cause=([quota]='cpu quota' [neighbour]='cpu contention' [loader]
 host_cleanup() {
   local status=$?
   host_mend
-  rm -f "$host_file"
+  rm -f "$host_file" "$host_file".[0-9]
   (exit "$status")
   cleanup
 }
@@ -71,7 +71,7 @@ host_options() { # host_options FAULT: sets ranks, options
   case $1 in
     quota) options+=(--burn-ms 5) ;;
     neighbour) ranks=2 options+=(--burn-ms 20 --sleep-ms 0) ;;
-    memory) options+=(--touch-mb 96) ;;
+    memory) options+=(--touch "$host_file") ;;
   esac
 }
 
@@ -87,6 +87,8 @@ host_start() { # host_start JOB FAULT: starts the job and waits for its steps. S
     trap host_cleanup EXIT
     head -c 268435456 /dev/zero | tr '\0' '\7' >"$host_file"
     sync "$host_file"
+    for rank in 0 1 2; do head -c 50331648 "$host_file" >"$host_file.$rank"; done
+    sync "$host_file".*
   fi
   host_options "$2"
   job_log=$work/log/$1-$(($(find "$work/log" -name "$1-*" | wc -l) + 1)).log
@@ -138,10 +140,11 @@ host_break() { # host_break FAULT RANK
       ;;
     memory)
       host_group memory
-      # Pages that are charged to other groups already are not under the limit.
-      host_setting memory.limit_in_bytes memory.max 33554432
+      # Pages that are charged to another group are not under the limit: they are dropped until it reads
+      # them anew. It has the file mapped for a part of the time, and pages that are mapped stay.
+      host_setting memory.limit_in_bytes memory.max 16777216
       echo "$pid" >"$cgroup/cgroup.procs"
-      dd if="$host_file" iflag=nocache count=0 status=none
+      for ((try = 0; try < 20; try++)); do dd if="$host_file.$2" iflag=nocache count=0 status=none; done
       ;;
     garbage)
       : >"$work/garbage.$2"

@@ -3,7 +3,7 @@
 
 Its faults come from outside, except for garbage, which a rank collects while the file GARBAGE.RANK exists.
 
-    job.py --over gloo|mpi --data FILE --garbage PREFIX [--sleep-ms N] [--burn-ms N] [--touch-mb N] [--workers]
+    job.py --over gloo|mpi --data FILE --garbage PREFIX [--sleep-ms N] [--burn-ms N] [--touch PREFIX] [--workers]
 
 Rank, size and addresses are in the environment, as launchers set them. Rank 0 prints its steps once a second.
 """
@@ -81,6 +81,14 @@ class Loader:
             self.read()
 
 
+def touch(path):
+    """Reads a byte of every eighth page of a mapped file."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
+        pages.madvise(mmap.MADV_RANDOM)
+        for at in range(0, len(pages), 8 * BLOCK):
+            pages[at]
+
+
 def burn(count):
     total = 0
     for i in range(count):
@@ -105,22 +113,20 @@ def main():
     parser.add_argument("--garbage", required=True)
     parser.add_argument("--sleep-ms", type=float, default=20)
     parser.add_argument("--burn-ms", type=float, default=0)
-    parser.add_argument("--touch-mb", type=int, default=0)
+    parser.add_argument("--touch")
     parser.add_argument("--batch-kb", type=int, default=64)
     parser.add_argument("--workers", action="store_true")
     args = parser.parse_args()
 
     job = {"gloo": Gloo, "mpi": Mpi}[args.over]()
     loader = Loader(args.data, job.rank, args.batch_kb << 10, args.workers)
-    size = args.touch_mb << 20
-    with open(args.data, "rb") as file:
-        touched = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ) if size else b""
+    touched = f"{args.touch}.{job.rank}" if args.touch else None
     count = calibrate(args.burn_ms) if args.burn_ms else 0
     garbage, steps, shown, shown_steps = None, 0, time.monotonic(), 0
     while True:
         loader.take()
-        for at in range(0, size, 8 * BLOCK):
-            touched[at]
+        if touched:
+            touch(touched)
         burn(count)
         time.sleep(args.sleep_ms / 1e3)
         if os.path.exists(f"{args.garbage}.{job.rank}"):

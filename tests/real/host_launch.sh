@@ -9,7 +9,8 @@ size=$1 port=$2
 shift 2
 export MASTER_ADDR=${NT_MASTER:-127.0.0.1} MASTER_PORT=$port WORLD_SIZE=$size OMP_NUM_THREADS=1
 export GLOO_SOCKET_IFNAME=${NT_INTERFACE:-lo} PYTHONWARNINGS=ignore
-trap 'trap - TERM; kill 0' EXIT TERM INT
+trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
+trap 'exit 143' TERM INT
 processors=$(nproc)
 for ((rank = 0; rank < size; rank++)); do
   pin=()
