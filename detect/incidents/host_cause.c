@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "detect/incidents/host_cause.h"
 
+#include <stdbool.h>
+
 #include "detect/model/incident.h"
 #include "detect/model/rank.h"
 #include "detect/thresholds/thresholds.h"
@@ -10,25 +12,38 @@ static double excess_of(const struct nt_rank_evidence *evidence, enum nt_step_me
 	return evidence->value[item] - evidence->peers[item];
 }
 
+/* Page faults alone also come with a file that is mapped for the first time. */
+static bool has_reclaim(const struct nt_rank_evidence *evidence)
+{
+	const double reclaim = excess_of(evidence, NT_STEP_METRIC_RECLAIM);
+
+	return reclaim > 0.0 &&
+	       reclaim >= NT_PRESSURE * (reclaim + excess_of(evidence, NT_STEP_METRIC_FAULT_WAIT));
+}
+
+static double memory_excess(const struct nt_rank_evidence *evidence)
+{
+	return excess_of(evidence, NT_STEP_METRIC_FAULT_WAIT) +
+	       excess_of(evidence, NT_STEP_METRIC_RECLAIM);
+}
+
+/* Pages are read again and again, as there is too little memory: the thread hardly does anything else. */
+static bool is_pressed(const struct nt_rank_evidence *evidence, double excess)
+{
+	return excess_of(evidence, NT_STEP_METRIC_FAULTS) >= NT_PAGE_FAULTS &&
+	       has_reclaim(evidence) && memory_excess(evidence) >= NT_PRESSED * excess;
+}
+
 /* The quota that is used up makes threads runnable that nobody keeps from running. */
-static enum nt_evidence_text name_queue(const struct nt_rank_evidence *evidence)
+static enum nt_evidence_text name_queue(const struct nt_rank_evidence *evidence, double excess)
 {
 	const double queue = excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE);
 
+	if (is_pressed(evidence, excess))
+		return NT_EVIDENCE_TEXT_MEMORY_PRESSURE;
 	return excess_of(evidence, NT_STEP_METRIC_QUOTA) >= NT_EXPLAINS * queue
 		       ? NT_EVIDENCE_TEXT_CPU_QUOTA
 		       : NT_EVIDENCE_TEXT_CPU_CONTENTION;
-}
-
-/* Waits for memory: page faults alone also come with a file that is mapped for the first time. */
-static enum nt_evidence_text name_memory(const struct nt_rank_evidence *evidence)
-{
-	const double reclaim = excess_of(evidence, NT_STEP_METRIC_RECLAIM);
-	const double fault = excess_of(evidence, NT_STEP_METRIC_FAULT_WAIT);
-
-	return reclaim > 0.0 && reclaim >= NT_PRESSURE * (reclaim + fault)
-		       ? NT_EVIDENCE_TEXT_MEMORY_PRESSURE
-		       : NT_EVIDENCE_TEXT_PAGE_FAULTS;
 }
 
 /* As many bytes as the others, but slower: storage. Which, only tracepoints show. */
@@ -62,11 +77,12 @@ enum nt_class nt_host_cause(const struct nt_rank_evidence *evidence, double exce
 	if (excess_of(evidence, NT_STEP_METRIC_GC) >= part)
 		*ret_cause = NT_EVIDENCE_TEXT_GC;
 	else if (excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) >= part)
-		*ret_cause = name_queue(evidence);
-	else if (excess_of(evidence, NT_STEP_METRIC_FAULT_WAIT) +
-			 excess_of(evidence, NT_STEP_METRIC_RECLAIM) >=
-		 part)
-		*ret_cause = name_memory(evidence);
+		*ret_cause = name_queue(evidence, excess);
+	else if (is_pressed(evidence, excess))
+		*ret_cause = NT_EVIDENCE_TEXT_MEMORY_PRESSURE;
+	else if (memory_excess(evidence) >= part)
+		*ret_cause = has_reclaim(evidence) ? NT_EVIDENCE_TEXT_MEMORY_PRESSURE
+						   : NT_EVIDENCE_TEXT_PAGE_FAULTS;
 	else if (excess_of(evidence, NT_STEP_METRIC_IO) >= part)
 		return name_io(evidence, ret_cause);
 	else if (excess_of(evidence, NT_STEP_METRIC_FAULTS) >= NT_PAGE_FAULTS)

@@ -66,13 +66,17 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-host bench-switch bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 bench-verdict: all sim ## right verdicts and seconds to them, healthy runs (N=20)
 	$(Q)bench/verdict.sh $(N)
 bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by time on the device (N=20, BY=cupti, nccl or nvml)
 	$(Q)bench/gpu.sh $(or $(N),20) $(BY)
 bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
 	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
+bench-host: all sim ## verdicts on faults of one rank's host, in jobs of Open MPI and Gloo (JOBS='mpi gloo' FAULTS='quota loss' TIMES=10)
+	$(Q)JOBS='$(JOBS)' FAULTS='$(FAULTS)' TIMES='$(TIMES)' bench/host.sh
+bench-switch: $(BENCH)/switch ## what system events cost a context switch, and how long they take to attach and detach
+	$(Q)$(BENCH)/switch $(ROUNDS)
 bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/nccl_events $(BENCH)/empty.bpf.o ## cost per record of CUPTI and event of NCCL, with and without agent
 	$(Q)$(BENCH)/gpu_mark $(BENCH)/empty.bpf.o $(ROUNDS)
 	$(Q)$(BENCH)/nccl_events $(BENCH)/empty.bpf.o $(ROUNDS)

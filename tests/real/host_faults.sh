@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 # A live job over Open MPI or over Gloo (PyTorch), and faults of one rank's host that come from outside.
-# For scripts that have read tests/e2e/lib.sh: bench/host.sh, and tests/e2e/verdicts/test_host_*.sh.
+# For scripts that have read tests/e2e/lib.sh: bench/host.sh, and tests/e2e/verdicts/test_real_host_*.sh.
 #
 #   quota      a control group gives the rank a part of a processor
 #   neighbour  another process runs on the rank's processor
@@ -15,7 +15,8 @@ host_jobs=(mpi gloo)
 pause=0.5
 host_file='' verdict='' right='' seconds=''
 declare -A host_ranks=() # process id, by rank
-host_undo=()
+host_undo=() host_unnet=()
+host_drop=build/sim/drop.bpf.o
 
 # What the verdict must be: class, and cause. Either of several causes.
 declare -A host_class=([quota]=host [neighbour]=host [loader]='storage|host' [memory]=host [garbage]=host [loss]=network)
@@ -26,6 +27,7 @@ declare -A host_cause=([quota]='cpu quota' [neighbour]='cpu contention' [loader]
 host_cleanup() {
   local status=$?
   host_mend
+  host_unnetwork
   rm -f "$host_file" "$host_file".[0-9]
   (exit "$status")
   cleanup
@@ -40,7 +42,12 @@ host_lacks() { # host_lacks JOB FAULT: prints why it cannot run here
     quota) host_has cpu cpu.cfs_quota_us cpu.max ;;
     memory) host_has memory memory.limit_in_bytes memory.max ;;
     loader) host_has blkio blkio.throttle.read_iops_device io.max ;;
-    loss) ip link add neutracer-try type veth peer name neutracer-tri 2>/dev/null && ip link del neutracer-try || echo "net: there is no veth" ;;
+    loss)
+      # Open MPI's ranks need the loopback device of their launcher.
+      [ "$1" = gloo ] || { echo "net: ranks of $1 do not run in namespaces of their own"; return; }
+      [ -e "$host_drop" ] || { echo "net: there is no $host_drop (make sim)"; return; }
+      if ip link add nt-try type veth peer name nt-try2 2>/dev/null; then ip link del nt-try; else echo "net: there is no veth"; fi
+      ;;
   esac
 }
 
@@ -98,7 +105,7 @@ host_start() { # host_start JOB FAULT: starts the job and waits for its steps. S
   if [ "$1" = mpi ]; then
     [ "$ranks" -gt 2 ] || bind=core
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --quiet --oversubscribe --bind-to $bind -np "$ranks" \
-      --mca btl "$([ "$2" = loss ] && echo tcp,self || echo vader,self)" --mca btl_tcp_if_exclude lo0 \
+      \
       tests/real/host_rank.sh mpi "${options[@]}" >"$job_log" 2>&1 </dev/null &
   else
     tests/real/host_launch.sh "$ranks" "$(free_port)" "${options[@]}" >"$job_log" 2>&1 </dev/null &
@@ -114,6 +121,7 @@ host_start() { # host_start JOB FAULT: starts the job and waits for its steps. S
 host_end() {
   [ -z "$job_pid" ] || stop "$job_pid"
   job_pid=
+  host_unnetwork
 }
 
 host_break() { # host_break FAULT RANK
@@ -140,11 +148,11 @@ host_break() { # host_break FAULT RANK
       ;;
     memory)
       host_group memory
-      # Pages that are charged to another group are not under the limit: they are dropped until it reads
-      # them anew. It has the file mapped for a part of the time, and pages that are mapped stay.
-      host_setting memory.limit_in_bytes memory.max 16777216
+      # Pages that are charged to another group are not under the limit. Those of a new file are.
+      host_setting memory.limit_in_bytes memory.max 8388608
       echo "$pid" >"$cgroup/cgroup.procs"
-      for ((try = 0; try < 20; try++)); do dd if="$host_file.$2" iflag=nocache count=0 status=none; done
+      dd if="$host_file" of="$host_file.new" bs=1M count=48 iflag=direct oflag=direct status=none
+      mv "$host_file.new" "$host_file.$2"
       ;;
     garbage)
       : >"$work/garbage.$2"
@@ -189,4 +197,65 @@ host_judge() { # host_judge FAULT RANK SECONDS
     verdict="nobody is named; notes: $(open_incidents | jq -r 'map(.summary) | join("; ")')"
   fi
   seconds=$(awk -v ms=$(($(now_ms) - begin)) 'BEGIN { printf "%.1f", ms / 1000 }')
+}
+
+# ---- the network: a namespace for each rank, joined by this machine ----------------------------------
+
+host_network() { # host_network RANKS: sets NT_NETNS, NT_MASTER, NT_INTERFACE
+  local rank forward
+  export NT_NETNS=neutracer-$$ NT_MASTER=10.77.0.2 NT_INTERFACE=eth0
+  forward=$(cat /proc/sys/net/ipv4/ip_forward)
+  echo 1 >/proc/sys/net/ipv4/ip_forward
+  host_unnet=("echo $forward >/proc/sys/net/ipv4/ip_forward; unset NT_NETNS NT_MASTER NT_INTERFACE")
+  for ((rank = 0; rank < $1; rank++)); do
+    ip netns add "$NT_NETNS-$rank"
+    host_unnet+=("ip netns del $NT_NETNS-$rank; ip link del nt$rank-$$ 2>/dev/null")
+    ip link add "nt$rank-$$" type veth peer name eth0 netns "$NT_NETNS-$rank"
+    ip addr add "10.77.$rank.1/24" dev "nt$rank-$$"
+    ip link set "nt$rank-$$" up
+    ip -n "$NT_NETNS-$rank" addr add "10.77.$rank.2/24" dev eth0
+    ip -n "$NT_NETNS-$rank" link set eth0 up
+    ip -n "$NT_NETNS-$rank" link set lo up
+    ip -n "$NT_NETNS-$rank" route add default via "10.77.$rank.1"
+  done
+}
+
+host_unnetwork() {
+  local step
+  for step in "${host_unnet[@]}"; do eval "$step" || :; done
+  host_unnet=()
+}
+
+# What the rank sends arrives here, and what it receives arrives there: both ways.
+host_lose() { # host_lose RANK
+  ip link set dev "nt$1-$$" xdpgeneric obj "$host_drop" sec xdp
+  ip -n "$NT_NETNS-$1" link set dev eth0 xdpgeneric obj "$host_drop" sec xdp
+  host_undo+=("ip link set dev nt$1-$$ xdpgeneric off; ip -n $NT_NETNS-$1 link set dev eth0 xdpgeneric off")
+}
+
+# A test of one job: each fault once. A neighbour on the core may have no effect: then nobody is named.
+host_test() { # host_test JOB
+  local fault rank lacking tried=0
+  setup
+  for fault in "${host_faults[@]}"; do
+    lacking=$(host_lacks "$1" "$fault")
+    if [ -n "$lacking" ]; then echo "$1, $fault: left out: $lacking"; continue; fi
+    tried=$((tried + 1))
+    if [ -z "$agg_pid" ]; then
+      start_aggregator --resolve-after 10s
+      stay_apart
+      start_agent here
+    fi
+    host_start "$1" "$fault"
+    sleep 12
+    rank=$(draw ${#host_ranks[@]})
+    host_break "$fault" "$rank"
+    host_judge "$fault" "$rank" "$([ "$fault" = neighbour ] && echo 30 || echo 90)"
+    [ "$right" = yes ] || { [ "$fault" = neighbour ] && [ "$right" = abstained ]; } ||
+      fail "$1, $fault: $verdict (rank $rank it was)"
+    echo "$1, $fault: $verdict after $seconds s"
+    host_mend
+    host_end
+  done
+  [ $tried -gt 0 ] || skip "$lacking"
 }

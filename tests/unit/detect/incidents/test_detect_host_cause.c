@@ -63,6 +63,24 @@ static void page_faults_with_reclaim_are_memory_pressure(void **state)
 	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "memory pressure");
 }
 
+static void many_page_faults_with_reclaim_explain_the_run_queue(void **state)
+{
+	struct nt_rank_evidence evidence = traced();
+
+	(void)state;
+	evidence.value[NT_STEP_METRIC_RUN_QUEUE] = 70.0 * MS;
+	evidence.value[NT_STEP_METRIC_FAULT_WAIT] = 9.0 * MS;
+	evidence.value[NT_STEP_METRIC_RECLAIM] = 1.0 * MS;
+	evidence.value[NT_STEP_METRIC_FAULTS] = NT_PAGE_FAULTS - 1.0;
+	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "cpu contention");
+	evidence.value[NT_STEP_METRIC_FAULTS] = NT_PAGE_FAULTS;
+	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "memory pressure");
+	evidence.value[NT_STEP_METRIC_RUN_QUEUE] = 0.0;
+	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "memory pressure");
+	evidence.value[NT_STEP_METRIC_FAULT_WAIT] = 8.9 * MS;
+	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "page faults");
+}
+
 static void slow_storage_is_a_device_or_network_files(void **state)
 {
 	struct nt_rank_evidence evidence = traced();
@@ -132,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_quota_that_explains_the_run_queue_is_the_cause),
 		cmocka_unit_test(page_faults_with_reclaim_are_memory_pressure),
+		cmocka_unit_test(many_page_faults_with_reclaim_explain_the_run_queue),
 		cmocka_unit_test(slow_storage_is_a_device_or_network_files),
 		cmocka_unit_test(without_tracepoints_nothing_more_is_named),
 		cmocka_unit_test(a_worker_that_reads_keeps_the_thread_waiting),
