@@ -117,6 +117,30 @@ static void a_direct_read_waits_for_its_block_device(void **state)
 	assert_in_range(total.device_ns, 1, total.request_ns);
 }
 
+static void read_again(void *data)
+{
+	static char buffer[CHUNK];
+	int fd = open(data, O_RDONLY | O_CLOEXEC);
+
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	(void)close(fd);
+}
+
+/* NT_NETWORK_FILE: one on NFS, 9p and the like, as a virtual machine has. */
+static void a_file_of_a_server_is_no_block_device(void **state)
+{
+	const enum nt_host_wait reason = NT_HOST_WAIT_NETWORK_FILE;
+	char *path = getenv("NT_NETWORK_FILE");
+	struct nt_system_total total;
+
+	if (!path)
+		skip();
+	assert_true(host_observe(*state, read_again, path, waits_at_all, &reason, &total));
+	assert_int_equal(total.thread.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
+}
+
 static void touch_pages(void *data)
 {
 	int fd = open(large, O_RDONLY | O_CLOEXEC);
@@ -610,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_sleep_a_lock_and_a_socket_are_told_apart),
 		CASE(a_direct_read_waits_for_its_block_device),
+		CASE(a_file_of_a_server_is_no_block_device),
 		CASE(a_page_that_is_read_from_disk_is_a_fault),
 		CASE(a_neighbour_on_the_core_is_named),
 		CASE(a_quota_that_is_used_up_is_no_neighbour),

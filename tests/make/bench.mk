@@ -21,6 +21,12 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/switch: bench/switch.c $(call archives,agent proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
+
 $(BENCH)/gpu_mark: $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c))
 $(BENCH)/nccl_events: $(wildcard plugin/nccl/*.c)
 $(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.c bench/mark_probes.h plugin/batch.c $(call archives,agent proto common)

@@ -52,9 +52,9 @@ static void page_faults_with_reclaim_are_memory_pressure(void **state)
 	(void)state;
 	evidence.value[NT_STEP_METRIC_FAULT_WAIT] = 60.0 * MS;
 	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "page faults");
-	evidence.value[NT_STEP_METRIC_RECLAIM] = 2.0 * MS;
+	evidence.value[NT_STEP_METRIC_RECLAIM] = 0.5 * MS;
 	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "page faults");
-	evidence.value[NT_STEP_METRIC_RECLAIM] = 8.0 * MS;
+	evidence.value[NT_STEP_METRIC_RECLAIM] = 1.0 * MS;
 	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "memory pressure");
 	/* Reclaim alone, too. */
 	evidence.value[NT_STEP_METRIC_FAULT_WAIT] = 0.0;
