@@ -6,9 +6,7 @@
 #ifndef NT_BPF_HOST_EVENT_H
 #define NT_BPF_HOST_EVENT_H
 
-#ifndef __VMLINUX_H__
-#include <linux/types.h>
-#endif
+#include "bpf/event.h"
 
 enum {
 	NT_HOST_PROCESSES = 1024, /* slots of ranks */

@@ -30,13 +30,13 @@ struct inode {
 	struct super_block *i_sb;
 } __attribute__((preserve_access_index));
 
-struct file {
+struct file___host {
 	struct inode *f_inode;
 } __attribute__((preserve_access_index));
 
 struct fdtable {
 	unsigned int max_fds;
-	struct file **fd;
+	struct file___host **fd;
 } __attribute__((preserve_access_index));
 
 struct files_struct {
@@ -62,7 +62,7 @@ struct request_queue {
 	struct gendisk *disk;
 } __attribute__((preserve_access_index));
 
-struct request {
+struct request___host {
 	struct request_queue *q;
 	unsigned int __data_len;
 } __attribute__((preserve_access_index));

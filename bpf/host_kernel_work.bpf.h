@@ -119,7 +119,7 @@ struct {
 /* In the context of the process that makes it; the first of several such calls counts. */
 static __always_inline void request_begins(__u64 key)
 {
-	const struct request *from = (const void *)key;
+	const struct request___host *from = (const void *)key;
 	struct nt_host_thread *thread = current_thread();
 	struct gendisk *disk;
 	struct block_request request = {0};

@@ -173,8 +173,8 @@ static __always_inline long syscall_of(struct task_struct *task, __u64 *ret_firs
 static __always_inline struct inode *inode_of(const struct task_struct___host *task, __u64 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **slot = BPF_CORE_READ(table, fd);
-	struct file *file = NULL;
+	struct file___host **slot = BPF_CORE_READ(table, fd);
+	struct file___host *file = NULL;
 
 	if (!slot || fd >= FD_LIMIT || fd >= BPF_CORE_READ(table, max_fds))
 		return NULL;

@@ -22,6 +22,7 @@ struct nt_cpu_taker {
 struct nt_cpu_takers {
 	struct nt_cpu_taker taker[NT_CPU_TAKERS];
 	double taken_ns; /* by all, also those that are not listed */
+	uint32_t own_pid; /* the rank's own process */
 };
 
 void nt_cpu_takers_add(struct nt_cpu_takers *takers, const struct nt_host_evidence *host);

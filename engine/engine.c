@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/search.h"
-
 #define DEATH_SHOWN_NS (30 * NT_SECOND) /* agents of an ended job send heartbeats for a minute */
 
 struct nt_engine_options nt_engine_options_default(void)
@@ -148,12 +147,9 @@ static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *re
 {
 	const struct engine_naming *naming = data;
 	const struct nt_rank_session *session = find_number(naming->job, rank);
-	const struct nt_cpu_taker *taker;
-	double part = 0.0;
 
 	if (!session)
 		return false;
-	taker = nt_cpu_takers_main(&session->cpu_takers, &part);
 	*ret_names = (struct nt_detect_rank_names){
 		.node = nt_rank_session_text(session, NT_RANK_SESSION_NODE),
 		.pod = nt_rank_session_text(session, NT_RANK_SESSION_POD),
@@ -162,10 +158,7 @@ static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *re
 		.gpu = nt_rank_session_text(session, NT_RANK_SESSION_GPU),
 		.rank_known = session->rank_known,
 		.own_source = session->own_source,
-		.taker = taker ? taker->name : NULL,
-		.taker_pid = taker ? taker->pid : 0,
-		.taker_part = part,
-		.is_own_taker = taker && taker->pid == session->pid,
+		.cpu_takers = &session->cpu_takers,
 	};
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "detect/model/evidence_text.h"
+#include "engine/cpu_taker.h"
 #include "engine/incident_summary.h"
 #include "proto/text.h"
 
@@ -271,22 +272,27 @@ static size_t name_taker(const struct nt_finding *finding, const struct nt_incid
 			 char what[TAKER_BYTES], struct nt_wire_evidence *ret_evidence)
 {
 	struct nt_detect_rank_names rank = {0};
+	const struct nt_cpu_taker *taker;
+	double part;
 
 	if (!finding->cause ||
 	    strcmp(finding->cause, nt_evidence_text(NT_EVIDENCE_TEXT_CPU_CONTENTION)) != 0 ||
 	    finding->culprits != 1 || finding->culprit[0].kind != NT_CULPRIT_RANK || !names->rank ||
-	    !names->rank(names->data, finding->culprit[0].rank, &rank) || !rank.taker)
+	    !names->rank(names->data, finding->culprit[0].rank, &rank) || !rank.cpu_takers)
 		return 0;
-	if (rank.is_own_taker)
+	taker = nt_cpu_takers_main(rank.cpu_takers, &part);
+	if (!taker)
+		return 0;
+	if (taker->pid == rank.cpu_takers->own_pid)
 		(void)snprintf(what, TAKER_BYTES, NT_INCIDENT_TAKEN_BY "its own threads");
 	else
 		(void)snprintf(what, TAKER_BYTES, NT_INCIDENT_TAKEN_BY "'%s' (process %u)",
-			       rank.taker, rank.taker_pid);
+			       taker->name, taker->pid);
 	*ret_evidence = (struct nt_wire_evidence){
 		.what = what,
 		.unit = nt_evidence_text(NT_EVIDENCE_TEXT_PERCENT),
 		.method = nt_evidence_text(NT_EVIDENCE_TEXT_TRACEPOINTS),
-		.value = 100.0 * rank.taker_part,
+		.value = 100.0 * part,
 	};
 	return 1;
 }

@@ -14,8 +14,7 @@
 #include "proto/arena.h"
 #include "proto/wire.h"
 
-/* An evidence that begins so names the process that took the culprit's CPU. */
-#define NT_INCIDENT_TAKEN_BY "CPU taken by "
+struct nt_cpu_takers;
 
 /* Negative: unknown, reported as null. */
 struct nt_prices {
@@ -33,11 +32,7 @@ struct nt_detect_rank_names {
 	const char *node, *pod, *pod_uid, *container, *gpu;
 	bool rank_known;
 	enum nt_own_source own_source; /* of the last window with own work */
-	/* Who had the CPU while it was runnable; NULL: nobody for most of that time, or unknown. */
-	const char *taker;
-	uint32_t taker_pid;
-	double taker_part;
-	bool is_own_taker; /* another of its own threads */
+	const struct nt_cpu_takers *cpu_takers; /* or NULL */
 };
 
 /* Names of the job and its parts. */

@@ -12,7 +12,6 @@
 
 #include "common/base/buf.h"
 #include "common/system/clock.h"
-#include "engine/incident.h"
 #include "proto/text.h"
 
 enum {

@@ -194,4 +194,25 @@ static inline void host_cgroup_remove(const struct host_cgroup *group)
 		host_pause_ms(20);
 }
 
+/* ---- fixtures ------------------------------------------------------------------------------- */
+
+static inline int host_setup(void **state)
+{
+	static struct host_test test;
+
+	test = (struct host_test){0};
+	*state = &test;
+	return host_open(&test);
+}
+
+static inline int host_teardown(void **state)
+{
+	struct host_test *test = *state;
+
+	nt_system_free(test->system);
+	return 0;
+}
+
+#define HOST_CASE(name_) cmocka_unit_test_setup_teardown(name_, host_setup, host_teardown)
+
 #endif

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System events: each is provoked in a real process, and the figure of it is read. */
 #include <linux/futex.h>
-#include <netinet/in.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "tests/bpf/host_child.h"
 
-enum {
-	FILE_BYTES = 64 << 20,
-	CHUNK = 1 << 20,
-	LIMIT_BYTES = 24 << 20,
-	CONNECTS = 4,
-};
-
-static char large[PATH_MAX]; /* a file of FILE_BYTES on a disk; "": none could be made */
 static char name[] = "neighbour";
 
 /* ---- waits ---------------------------------------------------------------------------------- */
@@ -27,13 +17,6 @@ static bool waits_for(const struct nt_system_total *total, const void *data)
 	const enum nt_host_wait *reason = data;
 
 	return total->thread.wait_ns[*reason] >= 30 * NT_MILLISECOND;
-}
-
-static bool waits_at_all(const struct nt_system_total *total, const void *data)
-{
-	const enum nt_host_wait *reason = data;
-
-	return total->thread.wait_ns[*reason] > 0 && total->wait_ns[*reason] > 0;
 }
 
 static void sleep_10_ms(void *data)
@@ -84,88 +67,6 @@ static void a_sleep_a_lock_and_a_socket_are_told_apart(void **state)
 		assert_true(total.thread.blocked > 0);
 		assert_true(total.observed_ns > 0);
 	}
-}
-
-static void read_directly(void *data)
-{
-	static char *buffer;
-	int fd = open(large, O_RDONLY | O_DIRECT | O_CLOEXEC);
-
-	(void)data;
-	if (!buffer && posix_memalign((void **)&buffer, 4096, CHUNK) != 0)
-		_exit(1);
-	while (fd >= 0 && read(fd, buffer, CHUNK) > 0)
-		;
-	(void)close(fd);
-}
-
-static bool has_requests(const struct nt_system_total *total, const void *data)
-{
-	return waits_at_all(total, data) && total->requests >= 16 && total->request_ns > 0;
-}
-
-static void a_direct_read_waits_for_its_block_device(void **state)
-{
-	const enum nt_host_wait reason = NT_HOST_WAIT_BLOCK_IO;
-	struct nt_system_total total;
-
-	if (!large[0])
-		skip();
-	assert_true(host_observe(*state, read_directly, NULL, has_requests, &reason, &total));
-	assert_true(total.device[0] != '\0');
-	assert_in_range(total.device_requests, 1, total.requests);
-	assert_in_range(total.device_ns, 1, total.request_ns);
-}
-
-static void read_again(void *data)
-{
-	static char buffer[CHUNK];
-	int fd = open(data, O_RDONLY | O_CLOEXEC);
-
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
-		;
-	(void)close(fd);
-}
-
-/* NT_NETWORK_FILE: one on NFS, 9p and the like, as a virtual machine has. */
-static void a_file_of_a_server_is_no_block_device(void **state)
-{
-	const enum nt_host_wait reason = NT_HOST_WAIT_NETWORK_FILE;
-	char *path = getenv("NT_NETWORK_FILE");
-	struct nt_system_total total;
-
-	if (!path)
-		skip();
-	assert_true(host_observe(*state, read_again, path, waits_at_all, &reason, &total));
-	assert_int_equal(total.thread.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
-}
-
-static void touch_pages(void *data)
-{
-	int fd = open(large, O_RDONLY | O_CLOEXEC);
-	volatile const char *map;
-
-	(void)data;
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		_exit(1);
-	(void)madvise((void *)map, FILE_BYTES, MADV_RANDOM);
-	for (size_t i = 0; i < FILE_BYTES; i += CHUNK)
-		(void)map[i];
-	(void)munmap((void *)map, FILE_BYTES);
-	(void)close(fd);
-}
-
-static void a_page_that_is_read_from_disk_is_a_fault(void **state)
-{
-	const enum nt_host_wait reason = NT_HOST_WAIT_FAULT;
-	struct nt_system_total total;
-
-	if (!large[0])
-		skip();
-	assert_true(host_observe(*state, touch_pages, NULL, waits_at_all, &reason, &total));
 }
 
 /* ---- the CPU -------------------------------------------------------------------------------- */
@@ -255,169 +156,7 @@ static void moves_to_another_cpu_are_counted(void **state)
 	assert_true(total.thread.numa_moves <= total.thread.migrations);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
-static void read_in_group(void *data)
-{
-	static bool entered;
-	static char buffer[CHUNK];
-	int fd;
-
-	if (!entered)
-		host_cgroup_enter(data);
-	entered = true;
-	fd = open(large, O_RDONLY | O_CLOEXEC);
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	while (read(fd, buffer, sizeof(buffer)) > 0)
-		;
-	(void)close(fd);
-}
-
-static bool reclaims(const struct nt_system_total *total, const void *data)
-{
-	(void)data;
-	return total->thread.reclaim_ns > 0 && total->reclaim_ns > 0;
-}
-
-static bool limit_memory(struct host_cgroup *group)
-{
-	char limit[32];
-	bool is_v2;
-
-	(void)snprintf(limit, sizeof(limit), "%d", LIMIT_BYTES);
-	return host_cgroup_make(group, "memory", &is_v2) &&
-	       host_write(group->path, is_v2 ? "memory.max" : "memory.limit_in_bytes", limit);
-}
-
-static void a_limit_of_memory_makes_the_process_reclaim(void **state)
-{
-	struct nt_system_total total;
-	struct host_cgroup group;
-	bool held;
-
-	if (!large[0] || !limit_memory(&group))
-		skip();
-	held = host_observe(*state, read_in_group, &group, reclaims, NULL, &total);
-	host_cgroup_remove(&group);
-	assert_true(held);
-}
-
-static void take_too_much(void *data)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		host_cgroup_enter(data);
-		(void)mmap(NULL, 4 * LIMIT_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-		_exit(0);
-	}
-	(void)waitpid(pid, NULL, 0);
-}
-
-static bool was_killed(const struct nt_system_total *total, const void *data)
-{
-	(void)data;
-	return total->oom_kills > 0;
-}
-
-static void a_kill_for_want_of_memory_is_counted_for_the_forker(void **state)
-{
-	struct nt_system_total total;
-	struct nt_system_stats stats;
-	struct host_test *test = *state;
-	struct host_cgroup group;
-	bool held;
-
-	if (!limit_memory(&group))
-		skip();
-	held = host_observe(test, take_too_much, &group, was_killed, NULL, &total);
-	host_cgroup_remove(&group);
-	assert_true(held);
-	nt_system_stats(test->system, &stats);
-	assert_true(stats.oom_kills > 0);
-}
-
-/* ---- TCP ------------------------------------------------------------------------------------ */
-
-/* The backlog is full after one: the kernel sends the others' first packet again. */
-static void connect_in_vain(void *data)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fd[CONNECTS];
-
-	(void)data;
-	if (bind(listener, (struct sockaddr *)&address, len) < 0 || listen(listener, 0) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&address, &len) < 0)
-		_exit(1);
-	for (int i = 0; i < CONNECTS; i++) {
-		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-		(void)connect(fd[i], (struct sockaddr *)&address, sizeof(address));
-	}
-	host_pause_ms(2500);
-	for (int i = 0; i < CONNECTS; i++)
-		(void)close(fd[i]);
-	(void)close(listener);
-	/* Nobody listens any more. */
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	(void)connect(fd[0], (struct sockaddr *)&address, sizeof(address));
-	(void)close(fd[0]);
-}
-
-static bool loses_packets(const struct nt_system_total *total, const void *data)
-{
-	(void)data;
-	return total->retransmits > 0 && total->resets > 0;
-}
-
-static void retransmits_and_resets_belong_to_the_sockets_process(void **state)
-{
-	struct nt_system_total total, others;
-	struct host_test *test = *state;
-	int go;
-	const pid_t other = host_start(sleep_10_ms, NULL, &go);
-	bool held;
-
-	nt_system_enrol(test->system, (uint32_t)other, 1);
-	held = host_observe(test, connect_in_vain, NULL, loses_packets, NULL, &total);
-	assert_true(nt_system_read(test->system, (uint32_t)other, (uint32_t)other, &others));
-	nt_system_leave(test->system, (uint32_t)other, 1);
-	(void)close(go);
-	host_stop(other);
-	assert_true(held);
-	assert_int_equal(others.retransmits + others.resets, 0);
-}
-
 /* ---- members -------------------------------------------------------------------------------- */
-
-static void fork_a_reader(void *data)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		read_directly(data);
-		_exit(0);
-	}
-	(void)waitpid(pid, NULL, 0);
-}
-
-static bool helper_reads(const struct nt_system_total *total, const void *data)
-{
-	(void)data;
-	return total->helper_wait_ns[NT_HOST_WAIT_BLOCK_IO] > 0 && total->requests > 0;
-}
-
-static void what_a_forked_process_reads_is_the_ranks(void **state)
-{
-	struct nt_system_total total;
-
-	if (!large[0])
-		skip();
-	assert_true(host_observe(*state, fork_a_reader, NULL, helper_reads, NULL, &total));
-	assert_int_equal(total.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
-}
 
 static void *sleep_long(void *data)
 {
@@ -586,67 +325,17 @@ static void nothing_stays_after_a_kill(void **state)
 
 /* ---- the program ---------------------------------------------------------------------------- */
 
-static int open_system(void **state)
-{
-	static struct host_test test;
-
-	test = (struct host_test){0};
-	*state = &test;
-	return host_open(&test);
-}
-
-static int close_system(void **state)
-{
-	struct host_test *test = *state;
-
-	nt_system_free(test->system);
-	return 0;
-}
-
-static void make_file(void)
-{
-	static char chunk[CHUNK];
-	int fd;
-
-	(void)snprintf(large, sizeof(large), "/var/tmp/neutracer-test-%d", getpid());
-	fd = open(large, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-	memset(chunk, 7, sizeof(chunk));
-	for (int i = 0; fd >= 0 && i < FILE_BYTES / CHUNK; i++)
-		if (write(fd, chunk, sizeof(chunk)) != (ssize_t)sizeof(chunk)) {
-			(void)close(fd);
-			fd = -1;
-		}
-	if (fd >= 0 && fsync(fd) == 0 && close(fd) == 0) {
-		fd = open(large, O_RDONLY | O_DIRECT | O_CLOEXEC);
-		if (fd >= 0) {
-			(void)close(fd);
-			return;
-		}
-	}
-	(void)unlink(large);
-	large[0] = '\0';
-}
-
-#define CASE(name_) cmocka_unit_test_setup_teardown(name_, open_system, close_system)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_sleep_a_lock_and_a_socket_are_told_apart),
-		CASE(a_direct_read_waits_for_its_block_device),
-		CASE(a_file_of_a_server_is_no_block_device),
-		CASE(a_page_that_is_read_from_disk_is_a_fault),
-		CASE(a_neighbour_on_the_core_is_named),
-		CASE(a_quota_that_is_used_up_is_no_neighbour),
-		CASE(moves_to_another_cpu_are_counted),
-		CASE(a_limit_of_memory_makes_the_process_reclaim),
-		CASE(a_kill_for_want_of_memory_is_counted_for_the_forker),
-		CASE(retransmits_and_resets_belong_to_the_sockets_process),
-		CASE(what_a_forked_process_reads_is_the_ranks),
-		CASE(threads_that_start_later_are_observed),
-		CASE(a_process_over_the_cap_is_left_out_and_counted),
-		CASE(single_events_come_at_level_3_alone_and_are_bounded),
-		CASE(all_tracepoints_are_let_go_within_a_second),
+		HOST_CASE(a_sleep_a_lock_and_a_socket_are_told_apart),
+		HOST_CASE(a_neighbour_on_the_core_is_named),
+		HOST_CASE(a_quota_that_is_used_up_is_no_neighbour),
+		HOST_CASE(moves_to_another_cpu_are_counted),
+		HOST_CASE(threads_that_start_later_are_observed),
+		HOST_CASE(a_process_over_the_cap_is_left_out_and_counted),
+		HOST_CASE(single_events_come_at_level_3_alone_and_are_bounded),
+		HOST_CASE(all_tracepoints_are_let_go_within_a_second),
 		cmocka_unit_test(nothing_stays_after_a_kill),
 	};
 	struct host_test test = {0};
@@ -657,9 +346,5 @@ int main(void)
 		return 77;
 	}
 	nt_system_free(test.system);
-	make_file();
-	r = cmocka_run_group_tests(tests, NULL, NULL);
-	if (large[0])
-		(void)unlink(large);
-	return r;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static const struct golden goldens[] = {
 	{"window_gemms", &golden_window_gemms, true},
 	{"window_columns-13", &golden_window_13, true},
 	{"window_columns-14", &golden_window_14, true},
-	{"window_columns-15", &golden_window_15},
+	{"window_columns-15", &golden_window_15, true},
 	{"window_system", &golden_window_system},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2},
