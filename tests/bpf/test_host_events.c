@@ -346,5 +346,7 @@ int main(void)
 		return 77;
 	}
 	nt_system_free(test.system);
+	cmocka_set_test_filter(
+		getenv("NT_TEST")); /* one of them, or those of a pattern; NULL: all */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
