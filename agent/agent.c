@@ -109,6 +109,8 @@ static void write_metrics(struct nt_agent *agent)
 	if (agent->control_feed)
 		nt_control_feed_stats(agent->control_feed, &reading.control_feed);
 	reading.levels = *nt_level_table_stats(agent->levels);
+	if (agent->system)
+		nt_system_stats(agent->system, &reading.system);
 	reading.gpu_ends_over_cap = agent->gpu_ends.over_cap;
 	nt_bus_stats(agent->bus, &reading.bus);
 	if (agent->disk_queue)
@@ -118,7 +120,7 @@ static void write_metrics(struct nt_agent *agent)
 	nt_self_metrics_set(agent->metrics, &reading);
 	if (!agent->config->metrics_file)
 		return;
-	r = nt_self_metrics_write(agent->metrics, agent->config->metrics_file);
+	r = nt_metrics_file_write(agent->metrics, agent->config->metrics_file);
 	if (r < 0 && !agent->warned_metrics) {
 		agent->warned_metrics = true;
 		(void)nt_warn(r, "write metrics to '%s'", agent->config->metrics_file);
@@ -353,6 +355,7 @@ static void tick(struct nt_agent *agent)
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
 	nt_rdma_tick(agent->rdma, boot_ns, real_ns);
+	nt_agent_poll_system(agent);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);
 	take_losses(agent);
@@ -370,6 +373,7 @@ static void tick(struct nt_agent *agent)
 		nt_disk_queue_turn(agent->disk_queue, nt_clock_mono_ns(), real_ns);
 	if (agent->ticks % TICKS_A_SECOND == 0) {
 		nt_agent_budget(agent, boot_ns);
+		nt_agent_turn_system(agent, boot_ns);
 		look_at_bus(agent);
 		look_at_limits(agent);
 		nt_placement_lookup_tick(agent->placement_lookup, nt_clock_mono_ns());

@@ -291,6 +291,7 @@ static int sample(void *data, uint32_t pid, uint32_t tid, const char *gpu, struc
 	ret_sample->nic_congestion = agent->nic.congestion;
 	ret_sample->has_gpu = agent->gpu_health &&
 			      nt_gpu_health_of(agent->gpu_health, pid, gpu, &ret_sample->gpu);
+	nt_agent_sample_system(agent, pid, tid, ret_sample);
 	return 0;
 }
 
@@ -391,6 +392,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 				 "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
 	if (r < 0)
 		return nt_err(r, "load the probes");
+	nt_agent_open_system(agent);
 	return nt_agent_open_governor(agent);
 }
 

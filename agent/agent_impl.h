@@ -26,10 +26,12 @@
 #include "agent/publish/enrolment.h"
 #include "agent/publish/health_server.h"
 #include "agent/publish/limit.h"
+#include "agent/publish/metrics_file.h"
 #include "agent/publish/publisher.h"
 #include "agent/publish/self_metrics.h"
 #include "agent/ras/ras.h"
 #include "agent/rdma/rdma.h"
+#include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
 #include "control/control_feed.h"
@@ -94,6 +96,7 @@ struct nt_agent {
 	struct nt_nic nic; /* read once a second */
 	struct nt_port_rates port_rates; /* with each node vector */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
+	struct nt_system *system; /* NULL: system events are not observed */
 	struct nt_ras *ras; /* NULL: not requested */
 	const struct nt_ras_answer *ras_answer; /* of the process below; NULL: none is in use */
 	struct nt_ras_want ras_asked;
@@ -208,6 +211,15 @@ void nt_agent_turn_ras(struct nt_agent *agent);
 NT_MUST_CHECK int nt_agent_open_level(struct nt_agent *agent);
 void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns);
 void nt_agent_close_level(struct nt_agent *agent);
+/*
+ * agent/agent_system.c: system events of ranks. The poll comes with each tick, the turn once a second.
+ */
+void nt_agent_open_system(struct nt_agent *agent);
+void nt_agent_poll_system(struct nt_agent *agent);
+void nt_agent_turn_system(struct nt_agent *agent, uint64_t boot_ns);
+/* Adds what was observed of the process and its thread. */
+void nt_agent_sample_system(const struct nt_agent *agent, uint32_t pid, uint32_t tid,
+			    struct nt_host_sample *sample);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

@@ -42,6 +42,8 @@ static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t 
 	}
 	if (agent->rdma)
 		nt_rdma_set_level(agent->rdma, pid, start_boot_ns, level);
+	if (agent->system)
+		nt_system_set_level(agent->system, pid, start_boot_ns, level);
 	nt_info("process %u: level %u", pid, level);
 }
 

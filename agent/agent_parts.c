@@ -352,6 +352,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_process_reader_free(agent->process_reader);
 	nt_gpu_health_free(agent->gpu_health);
 	nt_ras_free(agent->ras);
+	nt_system_free(agent->system);
 	nt_workers_end(&agent->workers);
 	nt_quarantine_free(agent->quarantine);
 	nt_placement_lookup_free(agent->placement_lookup);

@@ -225,6 +225,8 @@ void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_bo
 {
 	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
 	nt_rdma_add(agent->rdma, pid, start_boot_ns, nt_clock_boot_ns());
+	if (agent->system)
+		nt_system_enrol(agent->system, pid, start_boot_ns);
 	if (agent->config->query_max)
 		nt_probed_ranks_add(agent->query_ranks, pid, start_boot_ns);
 	if (!agent->config->gpu_window_ns)
@@ -237,6 +239,8 @@ void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_bo
 void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_probed_ranks_end(agent->interpreters, pid, start_boot_ns);
+	if (agent->system)
+		nt_system_leave(agent->system, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->gpu_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->nccl_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->send_ranks, pid, start_boot_ns);

@@ -246,6 +246,12 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(requests),
 	 .def = "true",
 	 .help = "read requests for levels and stacks from the bus; the budgets hold in any case"},
+	{.name = "system-events",
+	 .kind = NT_OPT_BOOL,
+	 .offset = OPT(system_events),
+	 .def = "true",
+	 .help = "observe what the kernel does for ranks, by tracepoints: who takes their CPU, what "
+		 "they wait for, memory, block devices, TCP"},
 	{.name = "metrics-file",
 	 .kind = NT_OPT_STRING,
 	 .offset = OPT(metrics_file),

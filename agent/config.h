@@ -42,6 +42,7 @@ struct nt_agent_config {
 	char *nvml, *amdsmi; /* "auto", "none" or a library */
 	bool nccl_ras;
 	bool requests;
+	bool system_events;
 	char *metrics_file;
 	char *listen; /* NULL: no HTTP server */
 };

@@ -41,6 +41,7 @@ enum bpf_map_type {
 
 enum {
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
 };
 
 enum {
@@ -117,6 +118,10 @@ struct task_struct {
 
 struct kernel_siginfo;
 struct seq_file;
+
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
 
 struct bpf_iter_meta {
 	struct seq_file *seq;

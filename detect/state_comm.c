@@ -25,6 +25,8 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_real(codec, &network->cost);
 	nt_code_real(codec, &network->reference);
 	nt_code_u8(codec, &network->compared, NT_NETWORK_COMPARED);
+	nt_code_real(codec, &network->retransmits_usual);
+	nt_code_real(codec, &network->retransmits);
 }
 
 /* Zero: not timed by any member. */

@@ -86,6 +86,7 @@ static bool name_rank(void *data, uint32_t rank, struct nt_detect_rank_names *re
 		.gpu = nt_rank_session_text(session, NT_RANK_SESSION_GPU),
 		.rank_known = session->rank_known,
 		.own_source = session->own_source,
+		.cpu_takers = &session->cpu_takers,
 	};
 	return true;
 }

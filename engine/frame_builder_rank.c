@@ -280,6 +280,13 @@ static void add_host(struct nt_frame_rank *rank, const struct nt_host_evidence *
 	rank->write_bytes += host->write_bytes;
 	rank->major_faults += host->major_faults;
 	rank->process_cpu_ns += host->process_cpu_ns;
+	rank->system_ns += host->system_ns;
+	rank->quota_ns += host->quota_ns;
+	rank->file_ns += host->off_cpu_file_ns;
+	rank->fault_ns += host->off_cpu_fault_ns;
+	rank->reclaim_ns += host->reclaim_ns + host->compaction_ns;
+	rank->process_io_ns += host->process_io_ns;
+	rank->tcp_retransmits += host->tcp_retransmits;
 	rank->nic_retransmits += host->nic_retransmits;
 	rank->nic_errors += host->nic_errors;
 	rank->nic_congestion += host->nic_congestion;

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detect/model/evidence_text.h"
+#include "engine/host/cpu_taker.h"
 #include "engine/incident_summary.h"
 #include "engine/stacks/incident_stack.h"
 #include "proto/text.h"
 
 enum {
 	ID_BYTES = 32,
+	TAKER_BYTES = 96,
 };
 
 struct nt_prices nt_prices_unknown(void)
@@ -271,6 +274,36 @@ static int name_culprits(const struct nt_finding *finding, const struct nt_incid
 	return 0;
 }
 
+/* 1: the process that took the culprit's CPU is evidence, in the text `what`. */
+static size_t name_taker(const struct nt_finding *finding, const struct nt_incident_names *names,
+			 char what[TAKER_BYTES], struct nt_wire_evidence *ret_evidence)
+{
+	struct nt_detect_rank_names rank = {0};
+	const struct nt_cpu_taker *taker;
+	double part;
+
+	if (!finding->cause ||
+	    strcmp(finding->cause, nt_evidence_text(NT_EVIDENCE_TEXT_CPU_CONTENTION)) != 0 ||
+	    finding->culprits != 1 || finding->culprit[0].kind != NT_CULPRIT_RANK || !names->rank ||
+	    !names->rank(names->data, finding->culprit[0].rank, &rank) || !rank.cpu_takers)
+		return 0;
+	taker = nt_cpu_takers_main(rank.cpu_takers, &part);
+	if (!taker)
+		return 0;
+	if (taker->pid == rank.cpu_takers->own_pid)
+		(void)snprintf(what, TAKER_BYTES, NT_INCIDENT_TAKEN_BY "its own threads");
+	else
+		(void)snprintf(what, TAKER_BYTES, NT_INCIDENT_TAKEN_BY "'%s' (process %u)",
+			       taker->name, taker->pid);
+	*ret_evidence = (struct nt_wire_evidence){
+		.what = what,
+		.unit = nt_evidence_text(NT_EVIDENCE_TEXT_PERCENT),
+		.method = nt_evidence_text(NT_EVIDENCE_TEXT_TRACEPOINTS),
+		.value = 100.0 * part,
+	};
+	return 1;
+}
+
 /* True if it rests on the own work of the ranks that it accuses. */
 static bool has_own_work(const struct nt_finding *finding)
 {
@@ -289,8 +322,8 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 			 const struct nt_prices *prices, struct nt_arena *arena,
 			 struct nt_wire_incident *ret_incident)
 {
-	struct nt_wire_evidence evidence[NT_FINDING_MAX_EVIDENCE];
-	char id[ID_BYTES];
+	struct nt_wire_evidence evidence[NT_FINDING_MAX_EVIDENCE + 1];
+	char id[ID_BYTES], taker[TAKER_BYTES];
 	struct nt_wire_incident incident = {
 		.id = id,
 		.state = name_state(finding),
@@ -329,6 +362,7 @@ int nt_incident_describe(const struct nt_finding *finding, const struct nt_incid
 			.windows = from->windows,
 		};
 	}
+	incident.evidences += name_taker(finding, names, taker, &evidence[incident.evidences]);
 	r = name_culprits(finding, names, arena, &incident);
 	if (r < 0)
 		return r;

@@ -14,6 +14,8 @@
 #include "proto/arena.h"
 #include "proto/wire.h"
 
+struct nt_cpu_takers;
+
 /* Negative: unknown, reported as null. */
 struct nt_prices {
 	double gpu_hour; /* of `currency` */
@@ -30,6 +32,7 @@ struct nt_detect_rank_names {
 	const char *node, *pod, *pod_uid, *container, *gpu;
 	bool rank_known;
 	enum nt_own_source own_source; /* of the last window with own work */
+	const struct nt_cpu_takers *cpu_takers; /* or NULL */
 };
 
 /* Names of the job and its parts. */

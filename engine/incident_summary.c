@@ -483,6 +483,18 @@ static void put_body(struct writer *writer, enum nt_class class,
 
 static const char *const no_verdict = "no verdict";
 
+static void put_taker(struct writer *writer, const struct nt_wire_incident *incident)
+{
+	const size_t len = strlen(NT_INCIDENT_TAKEN_BY);
+
+	for (size_t i = 0; i < incident->evidences; i++) {
+		if (strncmp(incident->evidence[i].what, NT_INCIDENT_TAKEN_BY, len) != 0)
+			continue;
+		put(writer, " by ");
+		put_name(writer, incident->evidence[i].what + len);
+	}
+}
+
 /* Only causes that the sentence does not contain yet. */
 static void put_cause(struct writer *writer, enum nt_class class,
 		      const struct nt_wire_incident *incident)
@@ -504,6 +516,7 @@ static void put_cause(struct writer *writer, enum nt_class class,
 		return;
 	put(writer, "; cause: ");
 	put_name(writer, incident->cause);
+	put_taker(writer, incident);
 }
 
 static void put_frame(struct writer *writer, const struct nt_wire_incident *incident)

@@ -8,6 +8,9 @@
 #include "proto/arena.h"
 #include "proto/wire.h"
 
+/* An evidence that begins so names the process that took the culprit's CPU. */
+#define NT_INCIDENT_TAKEN_BY "CPU taken by "
+
 enum {
 	NT_INCIDENT_SUMMARY_MAX_NAME = 64, /* bytes of a node, pod or GPU in a sentence */
 	NT_INCIDENT_SUMMARY_MAX_RANKS = 4, /* ranks that are listed by number */

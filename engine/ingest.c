@@ -153,6 +153,15 @@ static const char *window_fault(const struct nt_message *message)
 		window->host.off_cpu_io_ns,
 		window->host.gc_ns,
 		window->host.process_cpu_ns,
+		window->host.system_ns,
+		window->host.quota_ns,
+		window->host.off_cpu_file_ns,
+		window->host.off_cpu_fault_ns,
+		window->host.reclaim_ns,
+		window->host.compaction_ns,
+		window->host.process_io_ns,
+		window->host.taken_ns,
+		window->host.taker_ns,
 	};
 
 	if (window->end_boot_ns < window->start_boot_ns)

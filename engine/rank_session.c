@@ -272,8 +272,11 @@ int nt_rank_session_count(struct nt_rank_session *session, const struct nt_messa
 	session->alloc_bytes += window->alloc_bytes;
 	session->lost += window->lost;
 	session->uses_gpu |= window->uses_gpu;
-	if (end_ns >= session->last_seen_ns)
+	if (end_ns >= session->last_seen_ns) {
 		take_gpu(session, &window->host, end_ns);
+		session->cpu_takers.own_pid = window->rank.pid;
+		nt_cpu_takers_add(&session->cpu_takers, &window->host);
+	}
 	if (!session->first_seen_ns || end_ns < session->first_seen_ns)
 		session->first_seen_ns = end_ns;
 	if (end_ns > session->last_seen_ns)

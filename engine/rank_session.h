@@ -12,6 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
+#include "engine/host/cpu_taker.h"
 #include "engine/gpu/gemm_rate.h"
 #include "engine/links/rank_links.h"
 #include "engine/snapshot.h"
@@ -90,6 +91,7 @@ struct nt_rank_session {
 	struct nt_snapshot_gpu gpu; /* by its last windows */
 	/* Ends of the last windows in which temperature, a power cap, the hardware held it down. */
 	uint64_t gpu_held_ns[3];
+	struct nt_cpu_takers cpu_takers; /* not saved */
 	uint64_t gpu_activity_end_ns; /* of the last window with what its GPUs computed */
 	struct nt_rank_links *links; /* owned; NULL: it uses no RDMA. Not saved */
 	struct nt_rank_heap *heap; /* owned; NULL: it has allocated no device memory. Not saved */

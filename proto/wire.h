@@ -164,6 +164,13 @@ struct nt_host_evidence {
 	uint64_t gpu_memory_used, gpu_memory_total;
 	uint64_t gpu_activity_ns, gpu_sm_ns, gpu_occupancy_ns, gpu_tensor_ns, gpu_dram_ns;
 	uint64_t gpu_nvlink_bytes, gpu_pcie_bytes;
+	uint64_t quota_ns, off_cpu_file_ns, off_cpu_fault_ns, off_cpu_device_ns;
+	uint64_t reclaim_ns, compaction_ns, interrupt_ns, migrations, numa_moves;
+	uint64_t taken_ns, taker_ns, process_io_ns, process_fault_ns, process_reclaim_ns;
+	uint64_t block_requests, block_ns, block_device_requests, block_device_ns;
+	uint64_t tcp_retransmits, tcp_resets, oom_kills, system_ns;
+	uint32_t taker_pid;
+	const char *taker, *block_device;
 	const char *state;
 };
 
@@ -301,6 +308,7 @@ enum {
 	NT_WIRE_SHED_FUNCTIONS = 32, /* single functions that are called too often */
 	NT_WIRE_SHED_COMMUNICATION = 64, /* of these, some that communicate or wait for it */
 	NT_WIRE_SHED_GEMMS = 128,
+	NT_WIRE_SHED_SYSTEM = 256, /* system events */
 };
 
 struct nt_window {

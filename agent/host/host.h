@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/host/gpu_total.h"
+#include "agent/host/system_total.h"
 #include "common/base/cleanup.h"
 
 /* Totals since the thread began; process_cpu_ns since the process did. */
@@ -24,6 +25,8 @@ struct nt_host_sample {
 	/* Of the process's GPUs (agent/gpu/gpu_totals.h). */
 	struct nt_gpu_total gpu;
 	bool has_gpu;
+	struct nt_system_total system; /* agent/system/system.h */
+	bool has_system;
 	char state; /* R, S, D …; 0: unknown */
 };
 

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/publish/self_metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "common/base/buf.h"
-
-enum {
-	PATH_BYTES = 4096,
-	FILE_MODE = 0644,
-};
 
 /* A row: a metric and its number in the reading. */
 struct metric_row {
@@ -409,6 +397,38 @@ static const struct metric_row rows[] = {
 		"Library files whose jobs are not requested: the number of the node in the job is not "
 		"known."),
 	COUNTER("over_cap", "what=\"nccl-ras-files\"", ras.files_over_cap, OVER_CAP),
+	GAUGE("system_events_processes", system.processes,
+	      "Ranks whose system events are observed now."),
+	GAUGE("system_events_attached", system.is_attached,
+	      "1 while the tracepoints of system events are attached, else 0."),
+	GAUGE("system_events_shed", system.is_shed,
+	      "1 while they are detached because they cost more than the budget, else 0."),
+	COUNTER("system_events_sheds", NULL, system.sheds,
+		"Times that tracepoints of system events were detached because of the budget."),
+	GAUGE("system_events_cost_ns", system.cost_ns,
+	      "What they cost the whole node in the last second, in ns."),
+	GAUGE("system_events_switch_ns", system.switch_ns,
+	      "Measured cost of a context switch without an observed thread, in ns."),
+	GAUGE("system_events_thread_ns", system.side_ns,
+	      "Measured cost of each observed thread in a context switch, in ns."),
+	GAUGE("system_events_absent", system.absent, "Tracepoints that this kernel does not have."),
+	COUNTER("system_events_attach_failures", NULL, system.attach_failures,
+		"Tracepoints that could not be attached."),
+	COUNTER("over_cap", "what=\"system-processes\"", system.processes_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"system-threads\"", system.threads_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"system-helpers\"", system.helpers_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"system-takers\"", system.takers_dropped, OVER_CAP),
+	COUNTER("over_cap", "what=\"system-devices\"", system.devices_dropped, OVER_CAP),
+	COUNTER("system_events_single", NULL, system.events,
+		"Single events of processes at level 3."),
+	COUNTER("system_events_dropped", NULL, system.events_dropped,
+		"The same that were dropped: over the rate of a process, or without room."),
+	COUNTER("system_events_missed", NULL, system.missed,
+		"Hits of tracepoints inside of another program, which are not counted."),
+	COUNTER("system_events_sockets_unowned", NULL, system.sockets_unowned,
+		"Retransmits and resets of sockets that belong to no known rank."),
+	COUNTER("system_events_oom_kills", NULL, system.oom_kills,
+		"Processes of the node killed for want of memory, while observed."),
 	GAUGE("nccl_ras_ranks", ras.ranks, "Ranks that answered in the last status of NCCL's RAS."),
 	GAUGE("nccl_ras_missing_ranks", ras.missing,
 	      "Ranks that did not answer in the last status of NCCL's RAS."),
@@ -550,40 +570,4 @@ uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach)
 			lost += attach->dropped[i];
 	}
 	return lost;
-}
-
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int nt_self_metrics_write(const struct nt_metrics *metrics, const char *path)
-{
-	nt_autobuf struct nt_buf buf = {0};
-	nt_autoclose int fd = -1;
-	char temporary[PATH_BYTES];
-	int r;
-
-	r = nt_metrics_write(metrics, NT_METRICS_PROMETHEUS, &buf);
-	if (r < 0)
-		return r;
-	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
-		return -ENAMETOOLONG;
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, buf.data, buf.len);
-	if (r < 0)
-		return r;
-	return rename(temporary, path) < 0 ? -errno : 0;
 }

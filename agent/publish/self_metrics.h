@@ -19,6 +19,7 @@
 #include "agent/publish/publisher.h"
 #include "agent/ras/ras.h"
 #include "agent/rdma/rdma.h"
+#include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
@@ -43,6 +44,7 @@ struct nt_self_metrics_reading {
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_ras_stats ras; /* zeros where it is off */
 	struct nt_rdma_stats rdma;
+	struct nt_system_stats system; /* the same */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;
 	struct nt_placement_lookup_stats placement_lookup;
@@ -62,9 +64,6 @@ struct nt_self_metrics_reading {
 /* The agent's table of metrics; the caller frees it. */
 NT_MUST_CHECK int nt_self_metrics_new(struct nt_metrics **ret_metrics);
 void nt_self_metrics_set(struct nt_metrics *metrics, const struct nt_self_metrics_reading *reading);
-
-/* Replaces the file atomically. */
-NT_MUST_CHECK int nt_self_metrics_write(const struct nt_metrics *metrics, const char *path);
 
 /* Events that never reached the tracker. */
 uint64_t nt_self_metrics_lost(const struct nt_attach_stats *attach);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Decides when windows and heartbeats are due, and fills them. */
 #include "agent/tracker/tracker_impl.h"
+#include "agent/tracker/window_system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +92,8 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		const char *text;
 	} states[] = {{'R', "R"}, {'S', "S"}, {'D', "D"}, {'T', "T"}, {'t', "T"}, {'Z', "Z"}};
 	const struct nt_tracker_source *source = &tracker->options.source;
-	struct nt_host_evidence host = {.state = ""};
-	struct nt_host_sample now, *before = &rank->host_before;
+	struct nt_host_evidence host = {.state = "", .taker = "", .block_device = ""};
+	struct nt_host_sample now, before = rank->host_before;
 	uint32_t tid = nt_rank_thread(rank);
 
 	if (rank->host && nt_host_tid(rank->host) != tid) {
@@ -109,23 +110,24 @@ static struct nt_host_evidence take_host(struct nt_tracker *tracker, struct nt_r
 		if (states[i].letter == now.state)
 			host.state = states[i].text;
 	}
+	rank->host_before = now;
 	if (rank->host_before_holds) {
-		host.on_cpu_ns = less(now.on_cpu_ns, before->on_cpu_ns);
-		host.run_queue_ns = less(now.run_queue_ns, before->run_queue_ns);
-		host.off_cpu_io_ns = less(now.io_wait_ns, before->io_wait_ns);
+		host.on_cpu_ns = less(now.on_cpu_ns, before.on_cpu_ns);
+		host.run_queue_ns = less(now.run_queue_ns, before.run_queue_ns);
+		host.off_cpu_io_ns = less(now.io_wait_ns, before.io_wait_ns);
 		/* Mapped files count no characters; files in memory or user space, no blocks. */
-		host.read_bytes = larger(less(now.read_bytes, before->read_bytes),
-					 less(now.read_chars, before->read_chars));
-		host.write_bytes = larger(less(now.write_bytes, before->write_bytes),
-					  less(now.write_chars, before->write_chars));
-		host.major_faults = less(now.major_faults, before->major_faults);
-		host.process_cpu_ns = less(now.process_cpu_ns, before->process_cpu_ns);
-		host.nic_retransmits = less(now.nic_retransmits, before->nic_retransmits);
-		host.nic_errors = less(now.nic_errors, before->nic_errors);
-		host.nic_congestion = less(now.nic_congestion, before->nic_congestion);
-		take_gpu(before, &now, &host);
+		host.read_bytes = larger(less(now.read_bytes, before.read_bytes),
+					 less(now.read_chars, before.read_chars));
+		host.write_bytes = larger(less(now.write_bytes, before.write_bytes),
+					  less(now.write_chars, before.write_chars));
+		host.major_faults = less(now.major_faults, before.major_faults);
+		host.process_cpu_ns = less(now.process_cpu_ns, before.process_cpu_ns);
+		host.nic_retransmits = less(now.nic_retransmits, before.nic_retransmits);
+		host.nic_errors = less(now.nic_errors, before.nic_errors);
+		host.nic_congestion = less(now.nic_congestion, before.nic_congestion);
+		take_gpu(&before, &now, &host);
+		nt_window_system_fill(&before, &rank->host_before, &host);
 	}
-	*before = now;
 	rank->host_before_holds = true;
 	return host;
 }
@@ -363,7 +365,8 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.gemms = take_gemms(tracker, rank, &counters, &gemms),
 		.rdma = take_rdma(tracker, rank),
 		.ended = ended,
-		.shed = rank->shed,
+		.shed = rank->shed |
+			(nt_window_system_is_shed(&rank->host_before) ? NT_WIRE_SHED_SYSTEM : 0),
 		.outside_ns = tracker->options.outside_ns,
 	};
 	struct nt_process *process = rank->process;

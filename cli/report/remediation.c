@@ -37,6 +37,12 @@ static const struct remedy_row rows[] = {
 	 "with its neighbours' (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE,ECC) and look for "
 	 "Xid lines in the kernel log; where no GPU is in use, at the CPU's frequency. If it "
 	 "stays slow, drain the node and restart from the last checkpoint without it."},
+	{"host", "cpu quota", NULL,
+	 "The CPU limit of its control group stops the process for a part of each period: raise the CPU "
+	 "limit of its pod, or remove it (cpu.max, cpu.stat)."},
+	{"host", "memory pressure", NULL,
+	 "The process reclaims memory itself and reads pages again: raise the memory limit of its pod, or "
+	 "find what fills the memory of that node (memory.stat, vmstat 1)."},
 	{"host", "cpu contention", NULL,
 	 "See what else runs on that node's processors (top, pidstat) and whether the process may "
 	 "use too few of them (taskset -cp PID, the CPU limit of its pod)."},
@@ -55,9 +61,18 @@ static const struct remedy_row rows[] = {
 	{"host", NULL, NULL,
 	 "The other ranks wait for this rank's thread. While it is slow, look at what that thread does "
 	 "(py-spy dump --pid PID, perf top -p PID), and at the node's load and memory."},
+	{"storage", "network file system", NULL,
+	 "Look at the server and the network of that file system (nfsiostat, mountstats), and who else "
+	 "loads it from that node."},
+	{"storage", "block device", NULL,
+	 "Look at the latency of that node's disk (iostat -x 1), its errors (smartctl -a), its limits of "
+	 "the control group (io.max), and who else loads it."},
 	{"storage", NULL, NULL,
 	 "Look at the latency of the storage that this rank uses on that node (iostat -x 1, "
 	 "nfsiostat, the storage's own figures), and who else loads it."},
+	{"network", "tcp loss", NULL,
+	 "TCP sends packets again: look for drops between these ranks (nstat -az TcpRetransSegs, ethtool -S, "
+	 "ip -s link), for a full queue of a switch, and for a wrong MTU."},
 	{"network", NULL, "communicator",
 	 "All ranks entered in time and the transfer itself is slow. Compare the error and discard "
 	 "counters of the NICs of these ranks, and measure pairs of their nodes (nccl-tests with two "

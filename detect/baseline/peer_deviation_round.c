@@ -77,6 +77,13 @@ void nt_peer_deviation_sum(struct nt_detect *detect, struct nt_detect_rank *rank
 		[NT_STEP_METRIC_GPU_POWER] = seen->gpu_power_ns,
 		[NT_STEP_METRIC_GPU_HARDWARE] = seen->gpu_hardware_ns,
 		[NT_STEP_METRIC_GPU_ERRORS] = seen->gpu_uncorrected,
+		[NT_STEP_METRIC_SYSTEM] = seen->system_ns,
+		[NT_STEP_METRIC_QUOTA] = seen->quota_ns,
+		[NT_STEP_METRIC_FILE] = seen->file_ns,
+		[NT_STEP_METRIC_FAULT_WAIT] = seen->fault_ns,
+		[NT_STEP_METRIC_RECLAIM] = seen->reclaim_ns,
+		[NT_STEP_METRIC_PROCESS_IO] = seen->process_io_ns,
+		[NT_STEP_METRIC_RETRANSMITS] = seen->tcp_retransmits,
 		[NT_STEP_METRIC_CALLS] = nt_step_unit_calls(seen),
 	};
 

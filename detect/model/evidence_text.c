@@ -104,6 +104,18 @@ static const char *const text[NT_EVIDENCE_TEXT_END] = {
 	[NT_EVIDENCE_TEXT_TENSOR] = "time per step in which the gpu's tensor cores computed",
 	[NT_EVIDENCE_TEXT_XID] = "xid of the gpu's last error",
 	[NT_EVIDENCE_TEXT_DRIVER] = "gpu driver",
+	[NT_EVIDENCE_TEXT_CPU_QUOTA] = "cpu quota",
+	[NT_EVIDENCE_TEXT_MEMORY_PRESSURE] = "memory pressure",
+	[NT_EVIDENCE_TEXT_NETWORK_FILES] = "network file system",
+	[NT_EVIDENCE_TEXT_BLOCK_DEVICE] = "block device",
+	[NT_EVIDENCE_TEXT_TCP_LOSS] = "tcp loss",
+	[NT_EVIDENCE_TEXT_QUOTA_WAIT] = "wait for the CPU quota in the step",
+	[NT_EVIDENCE_TEXT_FILE_WAIT] = "wait for network files in the step",
+	[NT_EVIDENCE_TEXT_FAULT_WAIT] = "wait for page faults in the step",
+	[NT_EVIDENCE_TEXT_RECLAIM] = "memory reclaim in the step",
+	[NT_EVIDENCE_TEXT_PROCESS_IO] = "I/O wait of the process's threads and workers in the step",
+	[NT_EVIDENCE_TEXT_TRACEPOINTS] = "tracepoints",
+	[NT_EVIDENCE_TEXT_RETRANSMITS] = "TCP packets sent again by its ranks",
 };
 
 const char *nt_evidence_text(enum nt_evidence_text word)

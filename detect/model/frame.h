@@ -126,6 +126,9 @@ struct nt_frame_rank {
 	uint64_t window_ns; /* the period of these sums */
 	uint64_t on_cpu_ns, run_queue_ns, io_ns, gc_ns;
 	uint64_t read_bytes, write_bytes, major_faults, process_cpu_ns;
+	/* By tracepoints, in system_ns of the window; see enum nt_step_metric. */
+	uint64_t system_ns, quota_ns, file_ns, fault_ns, reclaim_ns, process_io_ns;
+	uint64_t tcp_retransmits;
 	/* NIC counters of its node in the window; equal on all ranks of a node. */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	/* The clock of its GPU was held down, by the GPU's driver (agent/gpu/gpu_totals.h). */

@@ -6,6 +6,7 @@
 #ifndef NT_DETECT_MODEL_NETWORK_H
 #define NT_DETECT_MODEL_NETWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "detect/math/cusum.h"
@@ -49,7 +50,12 @@ struct nt_network {
 	 */
 	double reference;
 	uint8_t compared; /* enum nt_network_compared */
+	/* TCP packets sent again by its members, a second: slow means while it is not slow, and since. */
+	double retransmits_usual, retransmits;
 };
+
+/* Whether its members send many more packets again than before it became slow. */
+bool nt_network_loses(const struct nt_network *network);
 
 /* The normal transfer time of a step, ns. */
 double nt_network_usual(const struct nt_network *network);

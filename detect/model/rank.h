@@ -40,6 +40,14 @@ enum nt_step_metric {
 	NT_STEP_METRIC_GPU_POWER, /* a power cap, */
 	NT_STEP_METRIC_GPU_HARDWARE, /* the hardware */
 	NT_STEP_METRIC_GPU_ERRORS, /* uncorrected, of its memory */
+	/* By tracepoints; of SYSTEM, the time with them. Without it the others hold nothing. */
+	NT_STEP_METRIC_SYSTEM,
+	NT_STEP_METRIC_QUOTA, /* part of RUN_QUEUE: the CPU quota was used up */
+	NT_STEP_METRIC_FILE, /* part of IO: in a network file system */
+	NT_STEP_METRIC_FAULT_WAIT, /* page faults that read from a disk */
+	NT_STEP_METRIC_RECLAIM, /* reclaim and compaction of memory by the thread itself */
+	NT_STEP_METRIC_PROCESS_IO, /* as IO, of all threads and of processes that it forked */
+	NT_STEP_METRIC_RETRANSMITS, /* of TCP, its sockets */
 	NT_STEP_METRIC_CALLS, /* synchronising ones */
 	NT_STEP_METRIC_END,
 	NT_STEP_METRIC_THREAD = NT_STEP_METRIC_ON_CPU,

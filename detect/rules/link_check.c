@@ -448,6 +448,9 @@ static int raise(struct nt_detect *detect, const struct slow_network *slow_netwo
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_NETWORK,
 		.class = NT_CLASS_NETWORK,
+		.cause = slow_network->comm && nt_network_loses(&slow_network->comm->network)
+				 ? NT_EVIDENCE_TEXT_TCP_LOSS
+				 : NT_EVIDENCE_TEXT_NONE,
 		.kind = link->kind,
 		.comm = nt_detect_link_key(link),
 		.onset_ns = slow_network->onset_ns,

@@ -45,6 +45,8 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.rank = comm->member,
 		.ranks = comm->members,
 		.onset_ns = network->level.onset_ns,
+		.cause = nt_network_loses(network) ? NT_EVIDENCE_TEXT_TCP_LOSS
+						   : NT_EVIDENCE_TEXT_NONE,
 		.cost = cost,
 		.tier = network->tier,
 		.chance = nt_cusum_chance(network->level.sum, &detect->rules, detect->ranks, 1.0),
@@ -67,6 +69,15 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.peers = detect->step.past.value_centre / 1e6,
 		.windows = network->level.windows,
 	};
+	if (network->retransmits > 0.0)
+		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
+			.what = NT_EVIDENCE_TEXT_RETRANSMITS,
+			.unit = NT_EVIDENCE_TEXT_EVENTS_A_SECOND,
+			.method = NT_EVIDENCE_TEXT_TRACEPOINTS,
+			.value = network->retransmits,
+			.peers = network->retransmits_usual,
+			.windows = network->level.windows,
+		};
 	if (parts > 1)
 		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
 			.what = NT_EVIDENCE_TEXT_PARTS,

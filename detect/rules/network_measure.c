@@ -284,6 +284,34 @@ static bool choose_history(struct nt_detect_comm *comm, const struct round *roun
 	return true;
 }
 
+/* Of all members, a second; a member whose tracepoints are not attached adds nothing. */
+static double retransmits_of(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	double rate = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank && rank->round_frame)
+			rate += rank->step_metric[NT_STEP_METRIC_RETRANSMITS] * 1e9 /
+				fmax(1.0, rank->step_metric[NT_STEP_METRIC_STEP]);
+	}
+	return rate;
+}
+
+static void note_retransmits(const struct nt_detect *detect, struct nt_detect_comm *comm)
+{
+	struct nt_network *network = &comm->network;
+	const double rate = retransmits_of(detect, comm);
+
+	if (network->level.windows) {
+		network->retransmits += NT_METRIC_MEAN_PART * (rate - network->retransmits);
+		return;
+	}
+	network->retransmits_usual += NT_METRIC_MEAN_PART * (rate - network->retransmits_usual);
+	network->retransmits = network->retransmits_usual;
+}
+
 static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
@@ -343,6 +371,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	if (by_gpu)
 		window.cost = fmin(window.cost, felt(detect, comm, round));
 	nt_cusum_add(&network->level, rules, &window);
+	note_retransmits(detect, comm);
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
 }

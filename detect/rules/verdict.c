@@ -10,6 +10,7 @@
 #include "detect/baseline/peer_pair.h"
 #include "detect/baseline/step_evidence.h"
 #include "detect/incidents/gpu_cause.h"
+#include "detect/incidents/host_cause.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/node.h"
 #include "detect/math/stats.h"
@@ -319,32 +320,6 @@ static double excess_of(const struct nt_rank_evidence *evidence, enum nt_step_me
 	return evidence->value[item] - evidence->peers[item];
 }
 
-/* Class by what the launching thread did in the excess time. */
-static enum nt_class name_host_cause(const struct nt_rank_evidence *evidence, double excess,
-				     enum nt_evidence_text *ret_cause)
-{
-	const double read = excess_of(evidence, NT_STEP_METRIC_READ);
-	const double write = excess_of(evidence, NT_STEP_METRIC_WRITE);
-	const double bytes =
-		evidence->value[NT_STEP_METRIC_READ] + evidence->value[NT_STEP_METRIC_WRITE];
-
-	*ret_cause = NT_EVIDENCE_TEXT_NONE;
-	if (excess_of(evidence, NT_STEP_METRIC_GC) >= NT_EXPLAINS * excess) {
-		*ret_cause = NT_EVIDENCE_TEXT_GC;
-	} else if (excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) >= NT_EXPLAINS * excess) {
-		*ret_cause = NT_EVIDENCE_TEXT_CPU_CONTENTION;
-	} else if (excess_of(evidence, NT_STEP_METRIC_IO) >= NT_EXPLAINS * excess) {
-		/* As many bytes as the others, but slower: storage. */
-		if (bytes > 0.0 && read + write < NT_STORAGE_MORE * (bytes - read - write))
-			return NT_CLASS_STORAGE;
-		*ret_cause =
-			write > read ? NT_EVIDENCE_TEXT_CHECKPOINT : NT_EVIDENCE_TEXT_DATA_LOADING;
-	} else if (excess_of(evidence, NT_STEP_METRIC_FAULTS) >= NT_PAGE_FAULTS) {
-		*ret_cause = NT_EVIDENCE_TEXT_PAGE_FAULTS;
-	}
-	return NT_CLASS_HOST;
-}
-
 /*
  * No call to a GPU is known: only CPU time is computation, or the time of a GPU whose driver names the
  * process. Its runtime has no probes then, as AMD's, and the host's time contains the GPU's.
@@ -356,7 +331,7 @@ static enum nt_class name_cpu_class(const struct nt_rank_evidence *evidence, dou
 	const double own = value[NT_STEP_METRIC_OWN], on_cpu = value[NT_STEP_METRIC_ON_CPU];
 	/* A library that spins uses CPU time in its calls; the rest is work. */
 	const double least = on_cpu - value[NT_STEP_METRIC_COMM], most = fmin(on_cpu, own);
-	const enum nt_class host = name_host_cause(evidence, excess, ret_cause);
+	const enum nt_class host = nt_host_cause(evidence, excess, ret_cause);
 
 	if (*ret_cause != NT_EVIDENCE_TEXT_NONE || host == NT_CLASS_STORAGE)
 		return host;
@@ -396,7 +371,7 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 	    starved_excess(evidence) < NT_EXPLAINS * excess)
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
-		return name_host_cause(evidence, excess, ret_cause);
+		return nt_host_cause(evidence, excess, ret_cause);
 	return name_cpu_class(evidence, excess, ret_cause);
 }
 
@@ -488,6 +463,7 @@ static void add_evidence(struct nt_proposal *proposal, const struct nt_detect_ra
 			add_row(proposal, row[i].what, NT_EVIDENCE_TEXT_MS, method,
 				evidence->value[row[i].item] / 1e6,
 				evidence->peers[row[i].item] / 1e6, 0.0, windows);
+	nt_host_cause_add_evidence(evidence, method, windows, proposal);
 }
 
 static bool was_slow_itself(const struct nt_detect *detect, const struct nt_track *own)
@@ -543,9 +519,9 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		sum = find_abnormal(detect, rank, series, &always);
 		if (!sum || !is_late_host(detect, rank))
 			return 0;
-		proposal.class = name_host_cause(&rank->evidence,
-						 excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
-						 &proposal.cause);
+		proposal.class = nt_host_cause(&rank->evidence,
+					       excess_of(&rank->evidence, NT_STEP_METRIC_HOST),
+					       &proposal.cause);
 	}
 	/* Against its own mean a pair's rank that is far now and then may show nothing. */
 	if (sum == &track->rate && track->mode == NT_MODE_PAST &&

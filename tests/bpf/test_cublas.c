@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The real cuBLAS and cuBLASLt of CUDA 11, 12 and 13 (tests/bpf/wheels_cublas.txt). Their descriptors
+ * The real cuBLAS and cuBLASLt of CUDA 11, 12 and 13 (tests/bpf/wheels/wheels_cublas.txt). Their descriptors
  * need no GPU: what the kernel side reads of them must be what they were made with. Without a GPU the
  * multiplication fails, so a function that succeeds takes the descriptors in its place; the real
  * one is called too, and must not count. (That of 11.11 crashes.)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The real libcudart and libnccl, of two CUDA majors and two NCCL releases (tests/bpf/wheels.txt).
+ * The real libcudart and libnccl, of two CUDA majors and two NCCL releases (tests/bpf/wheels/wheels.txt).
  * Without a GPU their calls fail, but the probes fire: each row that the library has is called in a
  * process of its own, and what the kernel says of it must be what was passed and returned.
  *

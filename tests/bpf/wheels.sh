@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# wheels.sh [LIST]: fetches the real libraries of a list beside this file (wheels.txt) once, checks their hashes and
+# wheels.sh [LIST]: fetches the real libraries of a list in tests/bpf/wheels (wheels.txt) once, checks their hashes and
 # unpacks their shared objects, and nvml.h or amdsmi_wrapper.py, to $NT_CACHE/wheels/NAME-VERSION/, and the headers of the runtime and of CUPTI to include/ there.
 # Of CUPTI's libraries libcupti alone. Prints that directory's parent. NT_CACHE: ~/.cache/neutracer.
 set -euo pipefail
@@ -47,5 +47,5 @@ PY
   rm -rf "$to"
   mv "$work/lib" "$to"
   rm -rf "$work"
-done <"$here/${1:-wheels.txt}"
+done <"$here/wheels/${1:-wheels.txt}"
 echo "$cache"

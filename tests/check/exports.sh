@@ -7,7 +7,6 @@ set -euo pipefail
 kept() {
   cat <<'KEPT'
 nt_bus_reader_fd	a loop without a thread for its reader waits with it
-nt_tracker_detail	RDMA and events of the system become records by it (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
 nt_memory_u32	what nt_memory_u64() does, of 32 bits
 nt_stack_text_at	tests read names by it, which windows copy

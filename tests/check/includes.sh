@@ -27,9 +27,10 @@ detect/baseline: common/base
 detect/incidents: common/base
 detect/rules: common/base
 detect: common/base
-agent/host: common proto bpf/event.h plugin/gpu_record.h
+agent/host: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
+agent/system: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/stack: common proto bpf/event.h plugin/gpu_record.h
 agent/rdma: common proto bpf/event.h plugin/gpu_record.h
@@ -39,11 +40,12 @@ agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
 agent/detail: common proto bpf/event.h plugin/gpu_record.h
-agent/steps: common proto bpf/event.h plugin/gpu_record.h
-agent/tracker: control common proto bpf/event.h plugin/gpu_record.h
+agent/steps: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
+agent/tracker: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/publish: control common proto bpf/event.h plugin/gpu_record.h
-agent: control common proto bpf/event.h plugin/gpu_record.h
+agent: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 engine/agents: detect proto common
+engine/host: detect proto common
 engine/gpu: detect proto common
 engine/stacks: detect proto common
 engine/links: detect proto common

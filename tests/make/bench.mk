@@ -21,6 +21,12 @@ $(BENCH)/probes: bench/probes.c $(call archives,agent control proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-format-nonliteral -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/switch: bench/switch.c $(call archives,agent control proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
+
 $(BENCH)/gpu_mark: $(filter-out %/inject.c %/measurement.c,$(wildcard plugin/cupti/*.c))
 $(BENCH)/nccl_events: $(wildcard plugin/nccl/*.c)
 $(BENCH)/gpu_mark $(BENCH)/nccl_events: $(BENCH)/%: bench/%.c bench/mark_probes.c bench/mark_probes.h plugin/batch.c $(call archives,agent control proto common)
@@ -81,7 +87,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-host bench-switch bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-decode bench-detect bench-elf bench-analyze bench
 .PHONY: bench-rdma
 bench-rdma: $(BENCH)/rdma ## cost per post and poll of a queue pair
 	$(Q)$(BENCH)/rdma
@@ -92,6 +98,10 @@ bench-gpu: all sim plugin ## the same where hosts never wait for their GPU, by t
 	$(Q)bench/gpu.sh $(or $(N),20) $(BY)
 bench-real: all sim ## verdicts on LAMMPS, MPICH, mpi4py and PyTorch with faults from outside (PROGRAMS='lammps ddp' CASES='held killed' MINUTES=10)
 	$(Q)PROGRAMS='$(PROGRAMS)' CASES='$(CASES)' MINUTES='$(MINUTES)' bench/real.sh
+bench-host: all sim ## verdicts on faults of one rank's host, in jobs of Open MPI and Gloo (JOBS='mpi gloo' FAULTS='quota loss' TIMES=10)
+	$(Q)JOBS='$(JOBS)' FAULTS='$(FAULTS)' TIMES='$(TIMES)' bench/host.sh
+bench-switch: $(BENCH)/switch ## what system events cost a context switch, and how long they take to attach and detach
+	$(Q)$(BENCH)/switch $(ROUNDS)
 bench-gpu-mark: $(BENCH)/gpu_mark $(BENCH)/nccl_events $(BENCH)/empty.bpf.o ## cost per record of CUPTI and event of NCCL, with and without agent
 	$(Q)$(BENCH)/gpu_mark $(BENCH)/empty.bpf.o $(ROUNDS)
 	$(Q)$(BENCH)/nccl_events $(BENCH)/empty.bpf.o $(ROUNDS)

@@ -35,9 +35,15 @@ sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti selftest_profiler idle)
 
 .PHONY: sim
-sim: $(sim_libs) $(sim_programs) $(sim_plugins) ## build the simulated jobs and the stand-in libraries
+sim: $(sim_libs) $(sim_programs) $(sim_plugins) $(SIM)/drop.bpf.o ## build the simulated jobs and the stand-in libraries
 
 $(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o: private sim_cflags += $(sim_mpi_cflags)
+$(SIM)/drop.bpf.o: tests/real/drop.bpf.c bpf/vmlinux.h
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter \
+		-D__TARGET_ARCH_$(ARCH) -isystem bpf -I. -c $< -o $@
+
 $(SIM)/obj/lib/%.o: tests/sim/lib/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

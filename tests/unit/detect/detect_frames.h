@@ -36,6 +36,8 @@ struct sim_rank {
 	double parts; /* steps that it reports per step of the job; 0: 1 */
 	double on_cpu, run_queue, io, gc; /* of one step */
 	uint64_t read, write, faults; /* of one frame */
+	bool traced; /* by tracepoints, which show the next, of one step */
+	double quota, file, fault_wait, reclaim, process_io, retransmits;
 	double thermal, power, hardware; /* parts of the time that its GPU's clock is held down */
 	uint64_t gpu_errors; /* of one frame */
 	/*
@@ -331,6 +333,13 @@ static inline void sim_put_rank(const struct sim *sim, const struct sim_rank *ra
 		.read_bytes = rank->read,
 		.write_bytes = rank->write,
 		.major_faults = rank->faults,
+		.system_ns = rank->traced ? times->length : 0,
+		.quota_ns = (uint64_t)(rank->quota * steps),
+		.file_ns = (uint64_t)(rank->file * steps),
+		.fault_ns = (uint64_t)(rank->fault_wait * steps),
+		.reclaim_ns = (uint64_t)(rank->reclaim * steps),
+		.process_io_ns = (uint64_t)(rank->process_io * steps),
+		.tcp_retransmits = (uint64_t)(rank->retransmits * steps),
 		.gpu_thermal_ns = (uint64_t)(rank->thermal * (double)times->length),
 		.gpu_power_ns = (uint64_t)(rank->power * (double)times->length),
 		.gpu_hardware_ns = (uint64_t)(rank->hardware * (double)times->length),

@@ -124,6 +124,13 @@ static void what_a_thread_did_counts_without_a_step_too(void **state)
 		.gpu_power_ns = 17,
 		.gpu_hardware_ns = 18,
 		.gpu_uncorrected = 19,
+		.system_ns = 20,
+		.quota_ns = 21,
+		.file_ns = 22,
+		.fault_ns = 23,
+		.reclaim_ns = 24,
+		.process_io_ns = 25,
+		.tcp_retransmits = 26,
 	};
 	struct nt_detect_rank rank = {.rank = 0};
 

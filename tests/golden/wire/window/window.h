@@ -317,7 +317,8 @@ static struct nt_message golden_window_2, golden_window_3, golden_window_4, gold
 	golden_window_6, golden_window_7, golden_window_8, golden_window_9, golden_window_10,
 	golden_window_11, golden_window_12, golden_window_13, golden_window_14, golden_window_15,
 	golden_window_16, golden_window_17, golden_window_heap, golden_window_gemms,
-	golden_window_stacks, golden_window_rdma, golden_window_18;
+	golden_window_stacks, golden_window_rdma, golden_window_18, golden_window_system,
+	golden_window_19;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -463,7 +464,10 @@ static inline void golden_fill_window_later(void)
 
 	golden_window_15 = golden_window_14;
 	golden_window_15.window.gemms.graph_launches_read = 2223;
+}
 
+static inline void golden_fill_window_latest(void)
+{
 	golden_window_16 = golden_window_15;
 	golden_window_16.window.level = 3;
 	golden_fill_window_stacks();
@@ -474,6 +478,34 @@ static inline void golden_fill_window_later(void)
 	golden_fill_rdma(&golden_window_rdma.window.rdma);
 	golden_window_18 = golden_window_17;
 	golden_window_18.window.rdma = golden_window_rdma.window.rdma;
+	golden_window_system = golden_window_15;
+	golden_window_system.window.host.quota_ns = 2224;
+	golden_window_system.window.host.off_cpu_file_ns = 2225;
+	golden_window_system.window.host.off_cpu_fault_ns = 2226;
+	golden_window_system.window.host.off_cpu_device_ns = 2227;
+	golden_window_system.window.host.reclaim_ns = 2228;
+	golden_window_system.window.host.compaction_ns = 2229;
+	golden_window_system.window.host.interrupt_ns = 2230;
+	golden_window_system.window.host.migrations = 2231;
+	golden_window_system.window.host.numa_moves = 2232;
+	golden_window_system.window.host.taken_ns = 2233;
+	golden_window_system.window.host.taker_ns = 2234;
+	golden_window_system.window.host.taker_pid = 2235;
+	golden_window_system.window.host.taker = "stress-ng";
+	golden_window_system.window.host.process_io_ns = 2236;
+	golden_window_system.window.host.process_fault_ns = 2237;
+	golden_window_system.window.host.process_reclaim_ns = 2238;
+	golden_window_system.window.host.block_requests = 2239;
+	golden_window_system.window.host.block_ns = 2240;
+	golden_window_system.window.host.block_device = "nvme0n1";
+	golden_window_system.window.host.block_device_requests = 2241;
+	golden_window_system.window.host.block_device_ns = 2242;
+	golden_window_system.window.host.tcp_retransmits = 2243;
+	golden_window_system.window.host.tcp_resets = 2244;
+	golden_window_system.window.host.oom_kills = 2245;
+	golden_window_system.window.host.system_ns = 2246;
+	golden_window_19 = golden_window_18;
+	golden_window_19.window.host = golden_window_system.window.host;
 }
 
 static inline void golden_fill_window(void)
@@ -514,6 +546,7 @@ static inline void golden_fill_window(void)
 	golden_window_9.window.ended_by_parent = true;
 	golden_window_9.window.ended_early_ns = 2201;
 	golden_fill_window_later();
+	golden_fill_window_latest();
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/config.h"
+#include "agent/publish/metrics_file.h"
 #include "common/base/buf.h"
 #include "common/system/clock.h"
 #include "common/system/file.h"
@@ -33,8 +34,8 @@ static void a_reading_is_shown_and_written_whole(void **state)
 	(void)snprintf(path, sizeof(path), "%s/metrics", dir);
 	assert_int_equal(nt_self_metrics_new(&metrics), 0);
 	nt_self_metrics_set(metrics, &reading);
-	assert_int_equal(nt_self_metrics_write(metrics, path), 0);
-	assert_int_equal(nt_self_metrics_write(metrics, path), 0); /* in place of the first */
+	assert_int_equal(nt_metrics_file_write(metrics, path), 0);
+	assert_int_equal(nt_metrics_file_write(metrics, path), 0); /* in place of the first */
 	assert_int_equal(nt_file_read(path, 1 << 20, &buf), 0);
 	assert_int_equal(nt_buf_append(&buf, "", 1), 0);
 	assert_non_null(strstr((char *)buf.data, "neutracer_agent_windows_total 17\n"));
@@ -52,7 +53,7 @@ static void a_place_that_cannot_be_written_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(nt_self_metrics_new(&metrics), 0);
-	assert_int_equal(nt_self_metrics_write(metrics, "/no/such/dir/metrics"), -ENOENT);
+	assert_int_equal(nt_metrics_file_write(metrics, "/no/such/dir/metrics"), -ENOENT);
 }
 
 static void every_event_that_never_arrived_is_lost(void **state)

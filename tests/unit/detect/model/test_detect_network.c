@@ -51,6 +51,38 @@ static void a_slow_nic_names_the_communicator(void **state)
 	sim_free(&sim);
 }
 
+/* The cause that is named of a network that is half as fast, with so many packets sent again per step. */
+static const char *cause_with(double usual, double lost)
+{
+	struct nt_detect *detect;
+	const char *cause;
+	struct sim sim;
+
+	detect = start(&sim, 41);
+	for (uint32_t i = 0; i < 8; i++) {
+		sim.rank[i].traced = true;
+		sim.rank[i].retransmits = usual;
+	}
+	sim_pass(&sim, detect, 40);
+	sim.comm[0].transfer *= 2.0;
+	sim.rank[3].retransmits = lost;
+	(void)sim_run(&sim, detect, 30);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	cause = sim_firing(detect, 0)->cause;
+	nt_detect_free(detect);
+	sim_free(&sim);
+	return cause;
+}
+
+static void packets_sent_again_are_the_cause_of_a_slow_network(void **state)
+{
+	(void)state;
+	assert_null(cause_with(0.0, 0.0));
+	assert_string_equal(cause_with(0.0, 2.0), "tcp loss");
+	/* All eight send as many again all the time: seven times as many of one are no change. */
+	assert_null(cause_with(1.0, 7.0));
+}
+
 static void without_durations_the_least_wait_tells(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -387,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_nic_names_the_communicator),
+		cmocka_unit_test(packets_sent_again_are_the_cause_of_a_slow_network),
 		cmocka_unit_test(without_durations_the_least_wait_tells),
 		cmocka_unit_test(a_small_reduction_beside_does_not_hide_a_slow_network),
 		cmocka_unit_test(of_two_communicators_the_slow_one_is_named),

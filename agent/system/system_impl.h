@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Internals of agent/system; for its files alone. */
+#ifndef NT_AGENT_SYSTEM_SYSTEM_IMPL_H
+#define NT_AGENT_SYSTEM_SYSTEM_IMPL_H
+
+#include "agent/system/event_budget.h"
+#include "agent/system/system.h"
+
+struct host_bpf;
+struct bpf_link;
+struct ring_buffer;
+
+enum {
+	NT_SYSTEM_PROGRAMS = 48,
+};
+
+/* The kernel side. */
+struct nt_system_loader {
+	struct host_bpf *programs;
+	struct ring_buffer *ring;
+	struct nt_host_process *process; /* the map of the kernel side, by slot */
+	size_t process_bytes;
+	struct nt_host_cpu *cpus; /* room for one reading */
+	int cpu_count;
+	struct bpf_link *link[NT_SYSTEM_PROGRAMS];
+	uint64_t absent, attach_failures;
+	bool has_irq_time; /* the kernel itself takes interrupts out of run times */
+	bool is_attached, is_irq_attached;
+};
+
+/* agent/system/system_loader.c. event: of the ring. Errors as of nt_system_new(). */
+NT_MUST_CHECK int nt_system_loader_open(struct nt_system_loader *loader, size_t ring_bytes,
+					int (*event)(void *data, void *record, size_t bytes),
+					void *data);
+void nt_system_loader_close(struct nt_system_loader *loader);
+/* Attaches what the state wants, and detaches the rest. A failure is counted. */
+void nt_system_loader_set(struct nt_system_loader *loader, enum nt_event_budget_state state);
+/* Sums over all CPUs. */
+void nt_system_loader_load(const struct nt_system_loader *loader,
+			   struct nt_event_budget_load *ret_load);
+uint64_t nt_system_loader_missed(const struct nt_system_loader *loader);
+
+/*
+ * agent/system/system_members.c: puts a rank into the maps, with its threads and the processes that it
+ * has forked; takes it out. Returns the number of threads left out.
+ */
+uint64_t nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
+void nt_system_members_remove(const struct nt_system_loader *loader, uint32_t slot);
+
+/* agent/system/system_cost.c: what context switches cost; slot: a free one. */
+void nt_system_cost_measure(struct nt_system_loader *loader, uint32_t slot,
+			    struct nt_event_budget_costs *ret_costs);
+
+#endif

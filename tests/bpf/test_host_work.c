@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* System events of disks, memory and TCP: each is provoked in a real process, and its figure is read. */
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+
+#include "tests/bpf/host_child.h"
+
+enum {
+	FILE_BYTES = 64 << 20,
+	CHUNK = 1 << 20,
+	LIMIT_BYTES = 24 << 20,
+	CONNECTS = 4,
+};
+
+static char large[PATH_MAX]; /* a file of FILE_BYTES on a disk; "": none could be made */
+
+static void idle(void *data)
+{
+	(void)data;
+	host_pause_ms(10);
+}
+
+static bool waits_at_all(const struct nt_system_total *total, const void *data)
+{
+	const enum nt_host_wait *reason = data;
+
+	return total->thread.wait_ns[*reason] > 0 && total->wait_ns[*reason] > 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static void read_directly(void *data)
+{
+	static char *buffer;
+	int fd = open(large, O_RDONLY | O_DIRECT | O_CLOEXEC);
+
+	(void)data;
+	if (!buffer && posix_memalign((void **)&buffer, 4096, CHUNK) != 0)
+		_exit(1);
+	while (fd >= 0 && read(fd, buffer, CHUNK) > 0)
+		;
+	(void)close(fd);
+}
+
+static bool has_requests(const struct nt_system_total *total, const void *data)
+{
+	return waits_at_all(total, data) && total->requests >= 16 && total->request_ns > 0;
+}
+
+static void a_direct_read_waits_for_its_block_device(void **state)
+{
+	const enum nt_host_wait reason = NT_HOST_WAIT_BLOCK_IO;
+	struct nt_system_total total;
+
+	if (!large[0])
+		skip();
+	assert_true(host_observe(*state, read_directly, NULL, has_requests, &reason, &total));
+	assert_true(total.device[0] != '\0');
+	assert_in_range(total.device_requests, 1, total.requests);
+	assert_in_range(total.device_ns, 1, total.request_ns);
+}
+
+static void read_again(void *data)
+{
+	static char buffer[CHUNK];
+	int fd = open(data, O_RDONLY | O_CLOEXEC);
+
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	(void)close(fd);
+}
+
+/* NT_NETWORK_FILE: one on NFS, 9p and the like, as a virtual machine has. */
+static void a_file_of_a_server_is_no_block_device(void **state)
+{
+	const enum nt_host_wait reason = NT_HOST_WAIT_NETWORK_FILE;
+	char *path = getenv("NT_NETWORK_FILE");
+	struct nt_system_total total;
+
+	if (!path)
+		skip();
+	assert_true(host_observe(*state, read_again, path, waits_at_all, &reason, &total));
+	assert_int_equal(total.thread.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
+}
+
+static void touch_pages(void *data)
+{
+	int fd = open(large, O_RDONLY | O_CLOEXEC);
+	volatile const char *map;
+
+	(void)data;
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		_exit(1);
+	(void)madvise((void *)map, FILE_BYTES, MADV_RANDOM);
+	for (size_t i = 0; i < FILE_BYTES; i += CHUNK)
+		(void)map[i];
+	(void)munmap((void *)map, FILE_BYTES);
+	(void)close(fd);
+}
+
+static void a_page_that_is_read_from_disk_is_a_fault(void **state)
+{
+	const enum nt_host_wait reason = NT_HOST_WAIT_FAULT;
+	struct nt_system_total total;
+
+	if (!large[0])
+		skip();
+	assert_true(host_observe(*state, touch_pages, NULL, waits_at_all, &reason, &total));
+}
+
+static void fork_a_reader(void *data)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		read_directly(data);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+static bool helper_reads(const struct nt_system_total *total, const void *data)
+{
+	(void)data;
+	return total->helper_wait_ns[NT_HOST_WAIT_BLOCK_IO] > 0 && total->requests > 0;
+}
+
+static void what_a_forked_process_reads_is_the_ranks(void **state)
+{
+	struct nt_system_total total;
+
+	if (!large[0])
+		skip();
+	assert_true(host_observe(*state, fork_a_reader, NULL, helper_reads, NULL, &total));
+	assert_int_equal(total.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static void read_in_group(void *data)
+{
+	static bool entered;
+	static char buffer[CHUNK];
+	int fd;
+
+	if (!entered)
+		host_cgroup_enter(data);
+	entered = true;
+	fd = open(large, O_RDONLY | O_CLOEXEC);
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	(void)close(fd);
+}
+
+static bool reclaims(const struct nt_system_total *total, const void *data)
+{
+	(void)data;
+	return total->thread.reclaim_ns > 0 && total->reclaim_ns > 0;
+}
+
+static bool limit_memory(struct host_cgroup *group)
+{
+	char limit[32];
+	bool is_v2;
+
+	(void)snprintf(limit, sizeof(limit), "%d", LIMIT_BYTES);
+	return host_cgroup_make(group, "memory", &is_v2) &&
+	       host_write(group->path, is_v2 ? "memory.max" : "memory.limit_in_bytes", limit);
+}
+
+static void a_limit_of_memory_makes_the_process_reclaim(void **state)
+{
+	struct nt_system_total total;
+	struct host_cgroup group;
+	bool held;
+
+	if (!large[0] || !limit_memory(&group))
+		skip();
+	held = host_observe(*state, read_in_group, &group, reclaims, NULL, &total);
+	host_cgroup_remove(&group);
+	assert_true(held);
+}
+
+static void take_too_much(void *data)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		host_cgroup_enter(data);
+		(void)mmap(NULL, 4 * LIMIT_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+static bool was_killed(const struct nt_system_total *total, const void *data)
+{
+	(void)data;
+	return total->oom_kills > 0;
+}
+
+static void a_kill_for_want_of_memory_is_counted_for_the_forker(void **state)
+{
+	struct nt_system_total total;
+	struct nt_system_stats stats;
+	struct host_test *test = *state;
+	struct host_cgroup group;
+	bool held;
+
+	if (!limit_memory(&group))
+		skip();
+	held = host_observe(test, take_too_much, &group, was_killed, NULL, &total);
+	host_cgroup_remove(&group);
+	assert_true(held);
+	nt_system_stats(test->system, &stats);
+	assert_true(stats.oom_kills > 0);
+}
+
+/* ---- TCP ------------------------------------------------------------------------------------ */
+
+/* The backlog is full after one: the kernel sends the others' first packet again. */
+static void connect_in_vain(void *data)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd[CONNECTS];
+
+	(void)data;
+	if (bind(listener, (struct sockaddr *)&address, len) < 0 || listen(listener, 0) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&address, &len) < 0)
+		_exit(1);
+	for (int i = 0; i < CONNECTS; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)connect(fd[i], (struct sockaddr *)&address, sizeof(address));
+	}
+	host_pause_ms(2500);
+	for (int i = 0; i < CONNECTS; i++)
+		(void)close(fd[i]);
+	(void)close(listener);
+	/* Nobody listens any more. */
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	(void)connect(fd[0], (struct sockaddr *)&address, sizeof(address));
+	(void)close(fd[0]);
+}
+
+static bool loses_packets(const struct nt_system_total *total, const void *data)
+{
+	(void)data;
+	return total->retransmits > 0 && total->resets > 0;
+}
+
+static void retransmits_and_resets_belong_to_the_sockets_process(void **state)
+{
+	struct nt_system_total total, others;
+	struct host_test *test = *state;
+	int go;
+	const pid_t other = host_start(idle, NULL, &go);
+	bool held;
+
+	nt_system_enrol(test->system, (uint32_t)other, 1);
+	held = host_observe(test, connect_in_vain, NULL, loses_packets, NULL, &total);
+	assert_true(nt_system_read(test->system, (uint32_t)other, (uint32_t)other, &others));
+	nt_system_leave(test->system, (uint32_t)other, 1);
+	(void)close(go);
+	host_stop(other);
+	assert_true(held);
+	assert_int_equal(others.retransmits + others.resets, 0);
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+static void make_file(void)
+{
+	static char chunk[CHUNK];
+	struct stat status;
+	int fd;
+
+	(void)snprintf(large, sizeof(large), "/var/tmp/neutracer-test-%d", getpid());
+	fd = open(large, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	memset(chunk, 7, sizeof(chunk));
+	for (int i = 0; fd >= 0 && i < FILE_BYTES / CHUNK; i++)
+		if (write(fd, chunk, sizeof(chunk)) != (ssize_t)sizeof(chunk)) {
+			(void)close(fd);
+			fd = -1;
+		}
+	/* A file system in memory has no device of its own, although it may take direct reads. */
+	if (fd >= 0 && fstat(fd, &status) == 0 && major(status.st_dev) && fsync(fd) == 0 &&
+	    close(fd) == 0) {
+		fd = open(large, O_RDONLY | O_DIRECT | O_CLOEXEC);
+		if (fd >= 0) {
+			(void)close(fd);
+			return;
+		}
+	}
+	(void)unlink(large);
+	large[0] = '\0';
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HOST_CASE(a_direct_read_waits_for_its_block_device),
+		HOST_CASE(a_file_of_a_server_is_no_block_device),
+		HOST_CASE(a_page_that_is_read_from_disk_is_a_fault),
+		HOST_CASE(what_a_forked_process_reads_is_the_ranks),
+		HOST_CASE(a_limit_of_memory_makes_the_process_reclaim),
+		HOST_CASE(a_kill_for_want_of_memory_is_counted_for_the_forker),
+		HOST_CASE(retransmits_and_resets_belong_to_the_sockets_process),
+	};
+	struct host_test test = {0};
+	int r = host_open(&test);
+
+	if (r < 0) {
+		printf("skip: bpf: tracepoints cannot be loaded here: %s\n", strerror(-r));
+		return 77;
+	}
+	nt_system_free(test.system);
+	cmocka_set_test_filter(
+		getenv("NT_TEST")); /* one of them, or those of a pattern; NULL: all */
+	make_file();
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	if (large[0])
+		(void)unlink(large);
+	return r;
+}
