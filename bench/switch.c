@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/system/system.h"
+#include "common/base/parse_number.h"
 #include "common/system/clock.h"
 
 enum {
@@ -37,10 +38,11 @@ int main(int argc, char **argv)
 	static uint64_t passed[ROUNDS_MAX], thread[ROUNDS_MAX], attach[ROUNDS_MAX],
 		detach[ROUNDS_MAX];
 	const struct nt_system_options options = {.ring_bytes = 64 << 10, .events_max = 1000};
-	int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
+	uint64_t wanted;
+	int rounds = ROUNDS;
 
-	if (rounds < 1 || rounds > ROUNDS_MAX)
-		rounds = ROUNDS;
+	if (argc > 1 && nt_parse_u64(argv[1], strlen(argv[1]), 1, ROUNDS_MAX, &wanted) == 0)
+		rounds = (int)wanted;
 	for (int i = 0; i < rounds; i++) {
 		struct nt_system_stats stats;
 		struct nt_system *system;
@@ -48,7 +50,7 @@ int main(int argc, char **argv)
 		int r = nt_system_new(&options, &system);
 
 		if (r < 0) {
-			fprintf(stderr, "load the tracepoints: %s\n", strerror(-r));
+			fprintf(stderr, "load the tracepoints: %s\n", strerrordesc_np(-r));
 			return 1;
 		}
 		nt_system_stats(system, &stats);

@@ -211,7 +211,7 @@ static void switch_often(void *data)
 {
 	(void)data;
 	for (int i = 0; i < 1000; i++)
-		(void)usleep(1);
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
 }
 
 static void single_events_come_at_level_3_alone_and_are_bounded(void **state)
@@ -342,7 +342,7 @@ int main(void)
 	int r = host_open(&test);
 
 	if (r < 0) {
-		printf("skip: bpf: tracepoints cannot be loaded here: %s\n", strerror(-r));
+		printf("skip: bpf: tracepoints cannot be loaded here: %s\n", strerrordesc_np(-r));
 		return 77;
 	}
 	nt_system_free(test.system);

@@ -319,7 +319,7 @@ int main(void)
 	int r = host_open(&test);
 
 	if (r < 0) {
-		printf("skip: bpf: tracepoints cannot be loaded here: %s\n", strerror(-r));
+		printf("skip: bpf: tracepoints cannot be loaded here: %s\n", strerrordesc_np(-r));
 		return 77;
 	}
 	nt_system_free(test.system);

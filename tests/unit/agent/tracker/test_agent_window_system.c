@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,6 +19,11 @@ static int make(void **state)
 	before.system.observed_ns = 1000;
 	now.system.observed_ns = 3000;
 	return 0;
+}
+
+static void put_device(struct nt_host_sample *sample, const char *name)
+{
+	(void)snprintf(sample->system.device, sizeof(sample->system.device), "%s", name);
 }
 
 static struct nt_host_evidence fill(void)
@@ -113,14 +119,14 @@ static void another_device_than_before_has_no_difference(void **state)
 	(void)state;
 	before.system.requests = 10;
 	before.system.device_requests = 10;
-	(void)strcpy(before.system.device, "sda");
+	put_device(&before, "sda");
 	now.system.requests = 30;
 	now.system.device_requests = 16;
-	(void)strcpy(now.system.device, "sda");
+	put_device(&now, "sda");
 	host = fill();
 	assert_int_equal(host.block_requests, 20);
 	assert_int_equal(host.block_device_requests, 6);
-	(void)strcpy(now.system.device, "sdb");
+	put_device(&now, "sdb");
 	host = fill();
 	assert_string_equal(host.block_device, "sdb");
 	assert_int_equal(host.block_device_requests, 0);
