@@ -22,12 +22,6 @@ void nt_queue_pairs_remove(struct nt_queue_pairs *pairs, struct nt_queue_pair *p
 	free(pair);
 }
 
-void nt_queue_pairs_clear(struct nt_queue_pairs *pairs)
-{
-	while (pairs->table)
-		nt_queue_pairs_remove(pairs, pairs->table);
-}
-
 struct nt_queue_pair *nt_queue_pairs_find(const struct nt_queue_pairs *pairs,
 					  const struct nt_rdma_key *key)
 {

@@ -38,13 +38,11 @@ struct nt_queue_pair {
 	UT_hash_handle hh;
 };
 
+/* Zeroed: empty. */
 struct nt_queue_pairs {
 	struct nt_queue_pair *table; /* uthash, owned, oldest first */
 	uint64_t over_cap;
 };
-
-/* Zeroed: empty. */
-void nt_queue_pairs_clear(struct nt_queue_pairs *pairs);
 
 /* NULL: not known. */
 struct nt_queue_pair *nt_queue_pairs_find(const struct nt_queue_pairs *pairs,

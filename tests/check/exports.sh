@@ -9,7 +9,7 @@ kept() {
 nt_bus_reader_fd	the agent's loop will wait for the control topic with it (levels)
 nt_bus_reader_seek_end	the control topic is read from its end (levels)
 nt_elf_open	tests and bench/ open files by name, which workers never do
-nt_elf_build_id	offsets of RDMA providers are cached by it (levels)
+nt_rdma_set_level	the tracker sets levels of processes by it (levels)
 nt_memory_live	stacks are read with it (levels)
 nt_memory_u32	stacks are read with it (levels)
 nt_subject_name	what the governor has shed is shown by it (levels)
