@@ -72,6 +72,8 @@ static void write_metrics(struct nt_agent *agent)
 		.stacks_failed = agent->stack_stats.failed,
 		.stacks_refused = agent->stack_stats.refused,
 		.stacks_unsent = agent->stack_stats.unsent,
+		.profiler = *nt_profiler_stats(agent->profiler),
+		.profiles_unsent = agent->profiles_unsent,
 		.workers_started = agent->workers.started,
 		.workers_killed = agent->workers.killed,
 		.workers_left = agent->workers.lefts,
@@ -352,6 +354,7 @@ static void tick(struct nt_agent *agent)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}
 	nt_agent_end_processes(agent, nt_clock_mono_ns());
+	nt_profiler_tick(agent->profiler, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
 	nt_rdma_tick(agent->rdma, boot_ns, real_ns);

@@ -362,6 +362,8 @@ int nt_agent_open_workers(struct nt_agent *agent)
 	if (r == 0)
 		r = nt_process_reader_new(&agent->workers, agent->quarantine, &hooks,
 					  &agent->process_reader);
+	if (r == 0)
+		r = nt_agent_open_profiler(agent);
 	return r < 0 ? nt_err(r, "start a worker") : 0;
 }
 

@@ -23,6 +23,7 @@
 #include "agent/identity/placement_lookup.h"
 #include "agent/probes/attach.h"
 #include "agent/probes/linker.h"
+#include "agent/profile/profiler.h"
 #include "agent/publish/enrolment.h"
 #include "agent/publish/health_server.h"
 #include "agent/publish/limit.h"
@@ -83,6 +84,8 @@ struct nt_agent {
 	uint64_t stack_second; /* boot time in seconds in which stacks_of_second were read */
 	uint32_t stacks_of_second;
 	struct nt_agent_stack_stats stack_stats;
+	struct nt_profiler *profiler;
+	uint64_t profiles_unsent; /* the process ended or is no rank any more */
 	uint64_t
 		unprobed_ns; /* monotonic, when the minute of these lines of the log began; 0: never */
 	uint32_t unprobed_lines; /* so far in that minute */
@@ -191,6 +194,12 @@ void nt_agent_open_heap(struct nt_agent *agent);
 
 /* agent/agent_stack.c: stacks of ranks on request; see nt_agent_want_stack(). */
 void nt_agent_open_stacks(struct nt_agent *agent);
+
+/* agent/agent_profile.c: the rank's windows send that it has begun, or why not, and the result. */
+void nt_agent_want_profile(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
+			   uint64_t request, const struct nt_profile_wish *wish);
+NT_MUST_CHECK int nt_agent_open_profiler(struct nt_agent *agent);
+
 /*
  * agent/agent_rdma.c: queue pairs. The first is a callback of agent/probes/attach.h, the second one of
  * the tracker. made: true if the library is its own.

@@ -53,6 +53,12 @@ static void on_stack_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, ui
 	(void)!nt_agent_want_stack(data, pid, start_boot_ns, id);
 }
 
+static void on_profile_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id,
+			      const struct nt_profile_wish *wish)
+{
+	nt_agent_want_profile(data, pid, start_boot_ns, id, wish);
+}
+
 static void read_requests(struct nt_agent *agent, uint64_t real_ns)
 {
 	for (int i = 0; i < TURN_MESSAGES; i++) {
@@ -75,6 +81,7 @@ void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns)
 		.least = agent->config->level,
 		.changed = on_level,
 		.stack = on_stack_wanted,
+		.profile = on_profile_wanted,
 		.data = agent,
 	};
 

@@ -350,6 +350,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_tracker_free(agent->tracker);
 	nt_agent_close_level(agent);
 	nt_process_reader_free(agent->process_reader);
+	nt_profiler_free(agent->profiler);
 	nt_gpu_health_free(agent->gpu_health);
 	nt_ras_free(agent->ras);
 	nt_system_free(agent->system);

@@ -365,6 +365,7 @@ static enum nt_exit open_api(struct running *running)
 		.notify = running->notify,
 		.enrol = running->enrol,
 		.level_desk = nt_service_level_desk(running->service),
+		.profile_desk = nt_service_profile_desk(running->service),
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),

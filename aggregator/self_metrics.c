@@ -77,6 +77,9 @@ enum metric {
 	REQUESTS_MALFORMED,
 	REQUESTS_OVER_CAP,
 	REQUESTS_IN_FORCE,
+	PROFILES_TAKEN,
+	PROFILES_MALFORMED,
+	PROFILES_UNKNOWN,
 	BUS_WELL,
 	LAG_RECORDS,
 	LAG_NS,
@@ -252,6 +255,12 @@ static const struct nt_metric table[METRICS] = {
 			       "Requests over the limit.", NULL},
 	[REQUESTS_IN_FORCE] = {NAME "requests_in_force", NT_METRIC_GAUGE,
 			       "Requests in force now, of all aggregators.", NULL},
+	[PROFILES_TAKEN] = {NAME "profiles_total", NT_METRIC_COUNTER,
+			    "Profiles that agents have sent on request.", NULL},
+	[PROFILES_MALFORMED] = {NAME "profiles_malformed_total", NT_METRIC_COUNTER,
+				"Profiles that are malformed or too large.", NULL},
+	[PROFILES_UNKNOWN] = {NAME "profiles_unknown_total", NT_METRIC_COUNTER,
+			      "Profiles not requested here, or replaced by later ones.", NULL},
 	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE, "1 if the bus is reachable, 0 otherwise.",
 		      NULL},
 	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
@@ -412,6 +421,9 @@ static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 	value[REQUESTS_MALFORMED] = own->level_desk.table.malformed + own->level_desk.feed.bad;
 	value[REQUESTS_OVER_CAP] = own->level_desk.over_cap + own->level_desk.table.over_cap;
 	value[REQUESTS_IN_FORCE] = own->level_desk.in_force_now;
+	value[PROFILES_TAKEN] = own->profile_desk.taken;
+	value[PROFILES_MALFORMED] = own->profile_desk.malformed;
+	value[PROFILES_UNKNOWN] = own->profile_desk.unknown;
 	value[BUS_WELL] = own->bus_well;
 	value[LAG_RECORDS] = own->lag_records;
 	value[LAG_NS] = own->lag_ns;

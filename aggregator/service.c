@@ -33,6 +33,13 @@ static const char client_name[] = "neutracer-aggregator";
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
+static int take_message(void *data, const struct nt_message *message)
+{
+	const struct nt_service *service = data;
+
+	return nt_profile_desk_take(service->profile_desk, message);
+}
+
 static void take_incident(void *data, const struct nt_shard *shard,
 			  const struct nt_wire_incident *decided)
 {
@@ -139,6 +146,8 @@ static int open_bus(struct nt_service *service)
 							       options->auto_level,
 							       options->auto_level_ns},
 			       &service->level_desk);
+	if (r == 0)
+		r = nt_profile_desk_new(&service->profile_desk);
 	if (r == 0 && options->shared)
 		r = open_news(service);
 	return r < 0 ? r : join(service);
@@ -168,6 +177,7 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 		service->options.retry_after_ns = RETRY_NS;
 	service->handler = (struct nt_shard_handler){
 		.incident = take_incident,
+		.message = take_message,
 		.refused = pass_refused,
 		.signatures = options->signatures,
 		.data = service,
@@ -206,6 +216,7 @@ void nt_service_free(struct nt_service *service)
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
 	nt_level_desk_close(service->level_desk);
+	nt_profile_desk_free(service->profile_desk);
 	nt_node_feed_close(service->nodes);
 	nt_job_summaries_free(service->summaries);
 	nt_bus_producer_close(service->bus_producer);
@@ -279,6 +290,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 		.bus_well = health.cause == NT_BUS_WELL,
 	};
 	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
+	nt_profile_desk_stats(service->profile_desk, &ret_metrics->profile_desk);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,

@@ -72,6 +72,8 @@ struct nt_level_desk;
 
 /* From any thread: the requests to agents; borrowed. */
 struct nt_level_desk *nt_service_level_desk(const struct nt_service *service);
+struct nt_profile_desk;
+struct nt_profile_desk *nt_service_profile_desk(const struct nt_service *service);
 
 /* From any thread: time of the last turn, nt_clock_mono_ns(). */
 uint64_t nt_service_turned_ns(const struct nt_service *service);

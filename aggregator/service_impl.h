@@ -10,6 +10,7 @@
 #include "aggregator/group/job_summary.h"
 #include "aggregator/group/level_desk.h"
 #include "aggregator/group/node_feed.h"
+#include "aggregator/group/profile_desk.h"
 #include "aggregator/group/shard.h"
 #include "aggregator/self_metrics.h"
 #include "aggregator/service.h"
@@ -30,6 +31,7 @@ struct nt_service {
 	struct nt_bus_reader *reader;
 	struct nt_bus_producer *bus_producer; /* NULL: the bus cannot be written */
 	struct nt_level_desk *level_desk;
+	struct nt_profile_desk *profile_desk;
 	/* On a shared bus; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and job summaries of others */
 	struct nt_job_summaries *summaries;

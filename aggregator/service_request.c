@@ -57,6 +57,11 @@ struct nt_level_desk *nt_service_level_desk(const struct nt_service *service)
 	return service->level_desk;
 }
 
+struct nt_profile_desk *nt_service_profile_desk(const struct nt_service *service)
+{
+	return service->profile_desk;
+}
+
 static void rebaseline(struct nt_service *service, uint64_t job_id)
 {
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {

@@ -74,6 +74,27 @@ static bool is_over(uint64_t set_real_ns, uint64_t now_real_ns)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
+bool nt_profile_wish_is_sound(const struct nt_profile_wish *wish)
+{
+	return wish->seconds && wish->seconds <= NT_PROFILE_SECONDS && wish->hz &&
+	       wish->hz <= NT_PROFILE_HZ && wish->kind < NT_PROFILE_KINDS;
+}
+
+static struct nt_profile_wish wish_of(const struct nt_control *control)
+{
+	return (struct nt_profile_wish){
+		.seconds = control->seconds,
+		.hz = control->hz,
+		.kind = (enum nt_profile_kind)control->kind,
+	};
+}
+
+/* It asks a rank for something, in place of setting a level. */
+static bool is_for_answer(enum nt_request request)
+{
+	return request == NT_REQUEST_STACK || request == NT_REQUEST_PROFILE;
+}
+
 static bool is_sound(const struct nt_control *control, const struct nt_level_target *target,
 		     uint64_t now_real_ns)
 {
@@ -83,8 +104,13 @@ static bool is_sound(const struct nt_control *control, const struct nt_level_tar
 	if (control->expires_real_ns < control->set_real_ns ||
 	    control->expires_real_ns - control->set_real_ns > NT_LEVEL_MAX_TTL)
 		return false;
-	return control->request != NT_REQUEST_STACK ||
-	       (target->kind == NT_LEVEL_RANK && control->id);
+	if (control->request == NT_REQUEST_PROFILE) {
+		const struct nt_profile_wish wish = wish_of(control);
+
+		if (!nt_profile_wish_is_sound(&wish))
+			return false;
+	}
+	return !is_for_answer(control->request) || (target->kind == NT_LEVEL_RANK && control->id);
 }
 
 static int add_row(struct nt_level_table *table, const struct level_key *key,
@@ -119,6 +145,7 @@ static void set_entry(struct nt_level_entry *entry, const struct nt_level_target
 		.set_real_ns = control->set_real_ns,
 		.expires_real_ns = control->expires_real_ns,
 		.id = control->id,
+		.profile = wish_of(control),
 	};
 	(void)snprintf(entry->reason, sizeof(entry->reason), "%.63s", control->reason);
 }
@@ -131,7 +158,7 @@ int nt_level_table_take(struct nt_level_table *table, const struct nt_control *c
 	struct level_key key;
 	int r;
 
-	if (control->request < NT_REQUEST_LEVEL || control->request > NT_REQUEST_STACK)
+	if (control->request < NT_REQUEST_LEVEL || control->request > NT_REQUEST_PROFILE)
 		return 0;
 	if (nt_level_target_parse(control->target, &target) < 0 ||
 	    !is_sound(control, &target, now_real_ns)) {
@@ -177,7 +204,7 @@ void nt_level_table_sweep(struct nt_level_table *table, uint64_t now_real_ns,
 static bool is_in_force(const struct nt_level_entry *entry, uint64_t now_real_ns)
 {
 	return entry->expires_real_ns > now_real_ns &&
-	       (entry->level || entry->request == NT_REQUEST_STACK);
+	       (entry->level || is_for_answer(entry->request));
 }
 
 static uint32_t level_of(const struct nt_level_table *table, enum nt_level_kind kind,
@@ -212,17 +239,35 @@ uint32_t nt_level_table_of(const struct nt_level_table *table, const char *node,
 	return other > level ? other : level;
 }
 
-uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *key, uint32_t rank,
-			      uint64_t now_real_ns)
+/* NULL: none is in force. */
+static const struct nt_level_entry *entry_of_rank(const struct nt_level_table *table,
+						  const char *key, uint32_t rank,
+						  enum nt_request request, uint64_t now_real_ns)
 {
 	const struct level_row *row;
 	struct level_key wanted;
 
 	if (!table->rows)
-		return 0;
-	set_key(&wanted, NT_LEVEL_RANK, key, rank, NT_REQUEST_STACK);
+		return NULL;
+	set_key(&wanted, NT_LEVEL_RANK, key, rank, request);
 	row = find_row(table, &wanted);
-	return row && is_in_force(&row->entry, now_real_ns) ? row->entry.id : 0;
+	return row && is_in_force(&row->entry, now_real_ns) ? &row->entry : NULL;
+}
+
+uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *key, uint32_t rank,
+			      uint64_t now_real_ns)
+{
+	const struct nt_level_entry *entry =
+		entry_of_rank(table, key, rank, NT_REQUEST_STACK, now_real_ns);
+
+	return entry ? entry->id : 0;
+}
+
+const struct nt_level_entry *nt_level_table_profile(const struct nt_level_table *table,
+						    const char *key, uint32_t rank,
+						    uint64_t now_real_ns)
+{
+	return entry_of_rank(table, key, rank, NT_REQUEST_PROFILE, now_real_ns);
 }
 
 size_t nt_level_table_list(const struct nt_level_table *table, uint64_t now_real_ns,

@@ -7,6 +7,7 @@
 #ifndef NT_CONTROL_LEVEL_TABLE_H
 #define NT_CONTROL_LEVEL_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,15 +21,36 @@ enum {
 	NT_LEVEL_REASON = 64, /* size of the text; longer ones are cut */
 };
 
+enum {
+	NT_PROFILE_SECONDS = 60,
+	NT_PROFILE_HZ = 99,
+};
+
+/* Of which threads samples are kept. */
+enum nt_profile_kind {
+	NT_PROFILE_ALL,
+	NT_PROFILE_ON_CPU, /* running, or ready to run */
+	NT_PROFILE_OFF_CPU,
+	NT_PROFILE_KINDS,
+};
+
 #define NT_LEVEL_MAX_TTL   (24 * NT_HOUR)
 #define NT_LEVEL_MAX_AHEAD (5 * NT_MINUTE) /* of the clocks of those who set it */
+
+/* What a request for a profile asks for. */
+struct nt_profile_wish {
+	uint32_t seconds; /* 1 to NT_PROFILE_SECONDS */
+	uint32_t hz; /* 1 to NT_PROFILE_HZ */
+	enum nt_profile_kind kind;
+};
 
 struct nt_level_entry {
 	struct nt_level_target target;
 	enum nt_request request;
 	uint32_t level;
 	uint64_t set_real_ns, expires_real_ns;
-	uint64_t id; /* of a request for stacks */
+	uint64_t id; /* of a request for stacks or a profile */
+	struct nt_profile_wish profile; /* of such a request */
 	char reason[NT_LEVEL_REASON];
 };
 
@@ -66,6 +88,13 @@ uint32_t nt_level_table_of(const struct nt_level_table *table, const char *node,
 /* The request for stacks of the rank that is in force; 0: none. */
 uint64_t nt_level_table_stack(const struct nt_level_table *table, const char *key, uint32_t rank,
 			      uint64_t now_real_ns);
+
+/* The same for a profile; borrowed until the next change. NULL: none. */
+const struct nt_level_entry *nt_level_table_profile(const struct nt_level_table *table,
+						    const char *key, uint32_t rank,
+						    uint64_t now_real_ns);
+
+bool nt_profile_wish_is_sound(const struct nt_profile_wish *wish);
 
 /*
  * Those in force, the first `max` of them, borrowed until the next change, in the order in which they

@@ -46,6 +46,8 @@ enum {
 	NT_WIRE_MAX_DETAIL_WORDS = 8, /* of one of them */
 	NT_WIRE_MAX_STACKS = 32, /* threads of one rank in one window */
 	NT_WIRE_MAX_FRAMES = 128, /* of one thread */
+	NT_WIRE_MAX_PROFILES = 4, /* of one rank in one window */
+	NT_WIRE_MAX_PROFILE_STACKS = 2048, /* of one profile, as frames */
 	NT_WIRE_MAX_INCIDENT_STACKS = 16, /* threads of one incident */
 	NT_WIRE_MAX_DELIVERIES = 64,
 	NT_WIRE_MAX_POSITIONS = 1024,
@@ -263,6 +265,28 @@ struct nt_wire_stack {
 	size_t frames;
 };
 
+/* Samples of a process's threads with the same stack: see Profile of neutracer.proto. */
+struct nt_wire_profile_stack {
+	const char *thread;
+	bool on_cpu;
+	uint64_t count;
+	uint32_t *frame; /* numbers in the profile's, not checked */
+	size_t frames;
+	uint32_t left_out;
+};
+
+struct nt_wire_profile {
+	uint64_t request, begin_boot_ns, duration_ns;
+	bool is_running;
+	uint32_t hz, kind;
+	uint64_t taken, missed, left_out;
+	const char *reason, *interpreter;
+	struct nt_wire_profile_stack *stack;
+	size_t stacks;
+	struct nt_wire_stack_frame *frame;
+	size_t frames;
+};
+
 struct nt_wire_incident_stack {
 	uint32_t rank;
 	bool is_culprit;
@@ -347,6 +371,8 @@ struct nt_window {
 	uint32_t level; /* in force, 0 to 3 */
 	struct nt_wire_stack *stack;
 	size_t stacks;
+	struct nt_wire_profile *profile;
+	size_t profiles;
 	struct nt_rdma_window rdma;
 };
 
@@ -519,6 +545,7 @@ struct nt_control {
 	enum nt_request request;
 	uint64_t id;
 	const char *reason;
+	uint32_t seconds, hz, kind; /* of a profile */
 };
 
 enum nt_body {

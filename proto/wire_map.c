@@ -401,6 +401,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, gemms, Gemms, nt_gemms),
 	U32(Window, nt_window, level),
 	MANY(Window, nt_window, stack, stacks, NT_WIRE_MAX_STACKS, Stack, nt_wire_stack),
+	MANY(Window, nt_window, profile, profiles, NT_WIRE_MAX_PROFILES, Profile, nt_wire_profile),
 	ONE(Window, nt_window, rdma, Rdma, nt_rdma_window),
 };
 SHAPE(nt_window, window, NULL);
@@ -532,6 +533,9 @@ static const struct nt_wire_field fields_nt_control[] = {
 	ENUM(Control, nt_control, request, Request, nt_request, NT_REQUEST_END),
 	U64(Control, nt_control, id),
 	TEXT(Control, nt_control, reason),
+	U32(Control, nt_control, seconds),
+	U32(Control, nt_control, hz),
+	U32(Control, nt_control, kind),
 };
 SHAPE(nt_control, control, NULL);
 

@@ -31,6 +31,32 @@ static const struct nt_wire_field fields_nt_wire_stack[] = {
 };
 SHAPE_SHARED(nt_wire_stack, stack, nt_wire_stack_shape);
 
+static const struct nt_wire_field fields_nt_wire_profile_stack[] = {
+	TEXT(ProfileStack, nt_wire_profile_stack, thread),
+	BOOL(ProfileStack, nt_wire_profile_stack, on_cpu),
+	U64(ProfileStack, nt_wire_profile_stack, count),
+	U32S(ProfileStack, nt_wire_profile_stack, frame, frames, NT_WIRE_MAX_FRAMES),
+	U32(ProfileStack, nt_wire_profile_stack, left_out),
+};
+SHAPE(nt_wire_profile_stack, profile_stack, NULL);
+
+static const struct nt_wire_field fields_nt_wire_profile[] = {
+	U64(Profile, nt_wire_profile, request),
+	BOOL(Profile, nt_wire_profile, is_running),
+	U64(Profile, nt_wire_profile, begin_boot_ns),
+	U64(Profile, nt_wire_profile, duration_ns),
+	U32(Profile, nt_wire_profile, hz),
+	U32(Profile, nt_wire_profile, kind),
+	U64(Profile, nt_wire_profile, taken),
+	U64(Profile, nt_wire_profile, missed),
+	U64(Profile, nt_wire_profile, left_out),
+	TEXT(Profile, nt_wire_profile, reason),
+	TEXT(Profile, nt_wire_profile, interpreter),
+	MANY(Profile, nt_wire_profile, stack, stacks, NT_WIRE_MAX_PROFILE_STACKS, ProfileStack, nt_wire_profile_stack),
+	MANY(Profile, nt_wire_profile, frame, frames, NT_WIRE_MAX_PROFILE_STACKS, StackFrame, nt_wire_stack_frame),
+};
+SHAPE_SHARED(nt_wire_profile, profile, nt_wire_profile_shape);
+
 static const struct nt_wire_field fields_nt_culprit[] = {
 	TEXT(Culprit, nt_culprit, kind),
 	U32(Culprit, nt_culprit, rank),

@@ -130,6 +130,7 @@
 		.plan = &plan_##nt,                                                                \
 	}
 #define shape_nt_wire_stack    nt_wire_stack_shape
+#define shape_nt_wire_profile  nt_wire_profile_shape
 #define shape_nt_wire_incident nt_wire_incident_shape
 
 #endif

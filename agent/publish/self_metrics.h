@@ -14,6 +14,7 @@
 #include "agent/gpu/gpu_health.h"
 #include "agent/identity/placement_lookup.h"
 #include "agent/probes/attach.h"
+#include "agent/profile/profiler.h"
 #include "agent/publish/enrolment.h"
 #include "agent/publish/limit.h"
 #include "agent/publish/publisher.h"
@@ -58,6 +59,8 @@ struct nt_self_metrics_reading {
 	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, port_rates_over_cap;
 	uint64_t attach_failures, uncovered_calls, detail_failures, detailed;
 	uint64_t stacks_read, stacks_failed, stacks_refused, stacks_unsent;
+	struct nt_profiler_stats profiler;
+	uint64_t profiles_unsent;
 	uint64_t cpu_ns, resident_bytes;
 };
 

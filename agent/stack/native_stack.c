@@ -12,6 +12,7 @@
 #include "agent/host/root_path.h"
 #include "agent/stack/call_frame.h"
 #include "common/base/ascii.h"
+#include "common/base/hash.h"
 
 enum {
 	NAME_BYTES = 64, /* of a file */
@@ -35,6 +36,12 @@ struct nt_native_module {
 	char name[NAME_BYTES];
 };
 
+/* The name of the function at an address of the process. */
+struct nt_native_name {
+	uint64_t pc; /* 0: none */
+	char text[NT_ELF_FUNCTION];
+};
+
 /* One frame: the registers of which something is known. */
 struct registers {
 	uint64_t value[NT_CALL_FRAME_REGISTERS];
@@ -55,6 +62,7 @@ void nt_native_process_release(struct nt_native_process *process)
 		nt_closep(&process->module[i].fd);
 	}
 	free(process->module);
+	free(process->name);
 	*process = (struct nt_native_process){0};
 }
 
@@ -300,6 +308,24 @@ static enum nt_stack_reason walk_native(struct nt_native_process *process,
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* NULL: names are not kept. */
+static struct nt_native_name *kept_name(const struct nt_native_process *process, uint64_t pc)
+{
+	return process->name ? &process->name[nt_hash_mix(pc) % NT_NATIVE_NAMES] : NULL;
+}
+
+static void name_kept(struct nt_native_process *process, struct native_walk *walk)
+{
+	if (process->keeps_names && !process->name)
+		process->name = calloc(NT_NATIVE_NAMES, sizeof(*process->name));
+	for (size_t i = 0; i < walk->frames; i++) {
+		const struct nt_native_name *kept = kept_name(process, walk->pc[i]);
+
+		if (kept && walk->pc[i] && kept->pc == walk->pc[i])
+			memcpy(walk->name[i], kept->text, sizeof(walk->name[i]));
+	}
+}
+
 static void name_module(struct nt_native_process *process, uint32_t number,
 			struct native_walk *walk)
 {
@@ -309,7 +335,7 @@ static void name_module(struct nt_native_process *process, uint32_t number,
 	size_t index[NT_NATIVE_FRAMES], n = 0;
 
 	for (size_t i = 0; i < walk->frames; i++) {
-		if (walk->module[i] != number)
+		if (walk->module[i] != number || walk->name[i][0])
 			continue;
 		index[n] = i;
 		address[n++] = walk->pc[i] - module->bias;
@@ -322,6 +348,12 @@ static void name_module(struct nt_native_process *process, uint32_t number,
 		if (!name[i][0])
 			(void)snprintf(walk->name[index[i]], sizeof(name[i]), "+0x%" PRIx64,
 				       address[i]);
+		if (kept_name(process, walk->pc[index[i]])) {
+			struct nt_native_name *kept = kept_name(process, walk->pc[index[i]]);
+
+			kept->pc = walk->pc[index[i]];
+			memcpy(kept->text, walk->name[index[i]], sizeof(kept->text));
+		}
 	}
 }
 
@@ -367,6 +399,7 @@ enum nt_stack_reason nt_native_frames(struct nt_native_process *process,
 		return wait->state == 'R' ? NT_STACK_ON_CPU : NT_STACK_REFUSED;
 	memset(&walk, 0, sizeof(walk));
 	reason = walk_native(process, wait, &walk);
+	name_kept(process, &walk);
 	for (uint32_t i = 0; i < process->modules; i++)
 		name_module(process, i, &walk);
 	return add_frames(process, &walk, with_python, reason, stack);

@@ -18,14 +18,18 @@
 enum {
 	NT_NATIVE_MODULES = 32, /* files of one process that are opened */
 	NT_NATIVE_FRAMES = 40, /* of one thread */
+	NT_NATIVE_NAMES = 1024, /* kept between stacks; one more replaces another */
 };
 
 /* The files that frames lie in. Zeroed: none yet. */
 struct nt_native_module;
+struct nt_native_name;
 struct nt_native_process {
 	struct nt_stack_memory memory; /* with a budget of its own */
 	struct nt_native_module *module; /* owned; NT_NATIVE_MODULES */
 	uint32_t modules;
+	bool keeps_names; /* of functions, from one stack to the next */
+	struct nt_native_name *name; /* owned; NULL: none */
 };
 
 void nt_native_process_release(struct nt_native_process *process);

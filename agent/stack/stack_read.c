@@ -2,6 +2,7 @@
 #include "agent/stack/stack_read.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/stack/native_stack.h"
@@ -11,7 +12,7 @@
 #include "common/system/clock.h"
 
 /* Of a worker, which has one thread. */
-struct stack_reading {
+struct nt_stack_reader {
 	struct nt_stack_memory memory;
 	struct nt_python_runtime runtime;
 	struct nt_python_threads threads;
@@ -19,6 +20,7 @@ struct stack_reading {
 	uint32_t id[NT_PYTHON_THREADS];
 	enum nt_stack_reason python;
 	struct nt_native_process native;
+	bool is_found; /* the runtime */
 };
 
 static enum nt_stack_reason state_reason(int error)
@@ -37,18 +39,21 @@ static enum nt_stack_reason state_reason(int error)
 	}
 }
 
-static void read_threads(struct stack_reading *reading, struct nt_stack *stack)
+static void read_threads(struct nt_stack_reader *reading, struct nt_stack *stack)
 {
 	struct nt_python_threads *threads = &reading->threads;
 	int r;
 
-	reading->python = nt_python_find(&reading->memory, &reading->runtime);
-	if (reading->python != NT_STACK_WHOLE)
+	if (!reading->is_found)
+		reading->python = nt_python_find(&reading->memory, &reading->runtime);
+	reading->is_found = reading->python == NT_STACK_WHOLE;
+	if (!reading->is_found)
 		return;
 	stack->python_version = reading->runtime.layout.version;
 	r = nt_python_threads(&reading->memory, &reading->runtime, threads);
 	if (r < 0) {
 		reading->python = state_reason(r);
+		reading->is_found = false;
 		return;
 	}
 	stack->gc_running = threads->gc_running;
@@ -58,7 +63,7 @@ static void read_threads(struct stack_reading *reading, struct nt_stack *stack)
 }
 
 /* NULL: the thread has no state in CPython, or it is not identified. */
-static const struct nt_python_thread *python_of(const struct stack_reading *reading, uint32_t tid)
+static const struct nt_python_thread *python_of(const struct nt_stack_reader *reading, uint32_t tid)
 {
 	for (size_t i = 0; i < reading->threads.count; i++)
 		if (reading->tid[i] == tid && tid)
@@ -74,7 +79,7 @@ static bool has_thread(const struct nt_stack *stack, uint32_t tid)
 	return false;
 }
 
-static uint8_t python_part(struct stack_reading *reading, const struct nt_python_thread *python,
+static uint8_t python_part(struct nt_stack_reader *reading, const struct nt_python_thread *python,
 			   struct nt_stack *stack)
 {
 	if (reading->python != NT_STACK_WHOLE)
@@ -85,7 +90,7 @@ static uint8_t python_part(struct stack_reading *reading, const struct nt_python
 }
 
 /* tid 0: the holder of the GIL, which is not identified. */
-static void add_thread(struct stack_reading *reading, uint32_t tid,
+static void add_thread(struct nt_stack_reader *reading, uint32_t tid,
 		       const struct nt_python_thread *python, struct nt_stack *stack)
 {
 	const uint32_t pid = reading->memory.pid;
@@ -118,30 +123,65 @@ static void add_thread(struct stack_reading *reading, uint32_t tid,
 	thread->python = python_part(reading, python, stack);
 }
 
-static void add_holders(struct stack_reading *reading, struct nt_stack *stack)
+static void add_holders(struct nt_stack_reader *reading, struct nt_stack *stack)
 {
 	for (size_t i = 0; i < reading->threads.count; i++)
 		if (reading->threads.thread[i].holds_gil)
 			add_thread(reading, reading->tid[i], &reading->threads.thread[i], stack);
 }
 
-void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack *ret_stack)
+void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, size_t n,
+			  struct nt_stack *ret_stack)
 {
-	static struct stack_reading reading;
 	const uint64_t begin_ns = nt_clock_mono_ns();
+	const uint32_t pid = reader->memory.pid;
 
-	memset(&reading, 0, sizeof(reading));
 	nt_stack_init(ret_stack);
 	ret_stack->boot_ns = nt_clock_boot_ns();
-	reading.memory = (struct nt_stack_memory){.memory = nt_memory_live(), .pid = pid};
-	reading.native.memory = reading.memory;
-	read_threads(&reading, ret_stack);
-	add_thread(&reading, pid, python_of(&reading, pid), ret_stack);
-	add_holders(&reading, ret_stack);
+	reader->memory.reads = reader->native.memory.reads = 0;
+	reader->threads.count = 0;
+	read_threads(reader, ret_stack);
+	add_thread(reader, pid, python_of(reader, pid), ret_stack);
+	add_holders(reader, ret_stack);
 	for (size_t i = 0; i < n; i++)
 		if (tid[i])
-			add_thread(&reading, tid[i], python_of(&reading, tid[i]), ret_stack);
-	ret_stack->reads = reading.memory.reads + reading.native.memory.reads;
-	nt_native_process_release(&reading.native);
+			add_thread(reader, tid[i], python_of(reader, tid[i]), ret_stack);
+	ret_stack->reads = reader->memory.reads + reader->native.memory.reads;
 	ret_stack->read_ns = nt_clock_mono_ns() - begin_ns;
+}
+
+static void begin_reader(struct nt_stack_reader *reader, uint32_t pid)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->memory = (struct nt_stack_memory){.memory = nt_memory_live(), .pid = pid};
+	reader->native.memory = reader->memory;
+}
+
+int nt_stack_reader_new(uint32_t pid, struct nt_stack_reader **ret_reader)
+{
+	struct nt_stack_reader *reader = malloc(sizeof(*reader));
+
+	if (!reader)
+		return -ENOMEM;
+	begin_reader(reader, pid);
+	reader->native.keeps_names = true;
+	*ret_reader = reader;
+	return 0;
+}
+
+void nt_stack_reader_free(struct nt_stack_reader *reader)
+{
+	if (!reader)
+		return;
+	nt_native_process_release(&reader->native);
+	free(reader);
+}
+
+void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack *ret_stack)
+{
+	static struct nt_stack_reader reader;
+
+	begin_reader(&reader, pid);
+	nt_stack_reader_read(&reader, tid, n, ret_stack);
+	nt_native_process_release(&reader.native);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/identity/owner.h"
+#include "agent/profile/window_profile.h"
 #include "agent/stack/window_stack.h"
 #include "agent/steps/gpu_records.h"
 #include "common/base/ascii.h"
@@ -54,6 +55,7 @@ void nt_process_free(struct nt_process *process)
 	nt_gemm_spans_free(process->gemm_spans);
 	nt_gpu_heap_free(process->heap);
 	nt_window_stack_free(process->stack);
+	nt_window_profile_free(process->profile);
 	free(process);
 }
 

@@ -29,6 +29,7 @@ struct nt_held;
 struct nt_rank;
 struct nt_tracker_candidate;
 struct nt_window_stack;
+struct nt_window_profile;
 
 enum {
 	NT_PROCESS_COMMS = NT_WIRE_MAX_COMMS,
@@ -140,6 +141,7 @@ struct nt_process {
 	uint32_t heap_leaks; /* sites that were reported as leaks */
 
 	struct nt_window_stack *stack; /* owned: for the next window; NULL: none */
+	struct nt_window_profile *profile; /* the same */
 
 	struct nt_process_counters counters; /* at the last window */
 	struct nt_gemm_totals gemms; /* the same */

@@ -74,7 +74,7 @@ struct nt_rank {
 	/* Of sampled windows, weighted to recent ones: number and time of steps, other time. */
 	double sliced_steps, sliced_ns, sliced_rest_ns;
 	uint32_t shed; /* not observed at some time of the window: NT_WIRE_SHED_* */
-	uint64_t stack_id; /* of the last request for its stacks; 0: none so far */
+	uint64_t stack_id, profile_id; /* of the last such request; 0: none so far */
 
 	struct nt_host *host; /* owned; NULL: none open */
 	struct nt_host_sample host_before;

@@ -442,6 +442,10 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		message->window.stack = context->stack->thread;
 		message->window.stacks = context->stack->threads;
 	}
+	if (context->profile) {
+		message->window.profile = &context->profile->wire;
+		message->window.profiles = 1;
+	}
 	if (!context->ended)
 		fill_inside(rank, &message->window);
 	*ret_message = nt_take(message);

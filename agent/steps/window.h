@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/heap/window_heap.h"
+#include "agent/profile/window_profile.h"
 #include "agent/stack/window_stack.h"
 #include "agent/steps/rank.h"
 #include "common/base/cleanup.h"
@@ -32,6 +33,7 @@ struct nt_window_context {
 	const struct nt_window_holder *holder;
 	bool with_heap_sites;
 	struct nt_window_stack *stack; /* borrowed; NULL: none */
+	struct nt_window_profile *profile; /* the same */
 };
 
 struct nt_window_message; /* a struct nt_window and what it points to */

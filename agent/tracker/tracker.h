@@ -16,6 +16,7 @@
 #include "agent/host/memory.h"
 #include "agent/identity/share.h"
 #include "agent/probes/probe.h"
+#include "agent/profile/window_profile.h"
 #include "agent/ras/ras_schedule.h"
 #include "agent/stack/window_stack.h"
 #include "agent/steps/completion.h"
@@ -151,6 +152,7 @@ struct nt_tracker_stats {
 	uint64_t gemm_windows_partial; /* whose share of GPU time is not known */
 	struct nt_tracker_detail_stats detail;
 	uint64_t stacks_replaced; /* by a newer one, before a window sent them */
+	uint64_t profiles_replaced; /* the same of a result */
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */
@@ -242,12 +244,14 @@ struct nt_level_table;
 
 /*
  * What the requests in force change. `changed`: the level of a process is to be set, which may fail:
- * then it is reported again; `stack`: of a new request. `least`: of all processes.
+ * then it is reported again; `stack`, `profile`: of a new request. `least`: of all processes.
  */
 struct nt_tracker_requests {
 	uint32_t least;
 	void (*changed)(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level);
 	void (*stack)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id);
+	void (*profile)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id,
+			const struct nt_profile_wish *wish);
 	void *data;
 };
 
@@ -329,6 +333,9 @@ NT_MUST_CHECK bool nt_tracker_stack_threads(const struct nt_tracker *tracker, ui
 					    uint64_t start_ns, uint32_t ret_tid[NT_STACK_THREADS]);
 NT_MUST_CHECK bool nt_tracker_stack_read(struct nt_tracker *tracker, uint32_t pid,
 					 uint64_t start_ns, struct nt_window_stack *stack);
+/* The same of a profile. */
+NT_MUST_CHECK bool nt_tracker_profile_taken(struct nt_tracker *tracker, uint32_t pid,
+					    uint64_t start_ns, struct nt_window_profile *profile);
 
 /* Advances the time; all events up to now_ns have been given. Sends what is due. */
 void nt_tracker_tick(struct nt_tracker *tracker, uint64_t now_ns);

@@ -37,6 +37,23 @@ static void take_stacks(struct nt_process *process, const struct nt_level_table 
 	}
 }
 
+static void take_profiles(struct nt_process *process, const struct nt_level_table *table,
+			  uint64_t real_ns, const struct nt_tracker_requests *requests)
+{
+	for (uint32_t i = 0; i < process->ranks; i++) {
+		struct nt_rank *rank = process->rank[i];
+		const struct nt_level_entry *entry =
+			rank->known ? nt_level_table_profile(table, rank->key, rank->rank, real_ns)
+				    : NULL;
+
+		if (!entry || entry->id == rank->profile_id)
+			continue;
+		rank->profile_id = entry->id;
+		requests->profile(requests->data, process->pid, process->start_ns, entry->id,
+				  &entry->profile);
+	}
+}
+
 void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_table *table,
 			      uint64_t real_ns, const struct nt_tracker_requests *requests)
 {
@@ -44,11 +61,14 @@ void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_
 
 	HASH_ITER(hh, tracker->processes, process, next)
 	{
-		const uint32_t level = level_wanted(tracker, process, table, real_ns, requests->least);
+		const uint32_t level =
+			level_wanted(tracker, process, table, real_ns, requests->least);
 
 		if (level != process->level)
 			requests->changed(requests->data, process->pid, process->start_ns, level);
 		if (requests->stack)
 			take_stacks(process, table, real_ns, requests);
+		if (requests->profile)
+			take_profiles(process, table, real_ns, requests);
 	}
 }

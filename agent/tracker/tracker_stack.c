@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks of a rank's process: of which threads they are read, and in which window they are sent. */
+/* Stacks and profiles of a rank's process: of which threads, and in which window they are sent. */
 #include "agent/tracker/tracker_impl.h"
 
+#include "agent/profile/window_profile.h"
 #include "agent/stack/window_stack.h"
 
 /* The rank's window sends them, if the process is still the same one. */
@@ -40,5 +41,21 @@ bool nt_tracker_stack_read(struct nt_tracker *tracker, uint32_t pid, uint64_t st
 	tracker->stats.stacks_replaced += process->stack != NULL;
 	nt_window_stack_free(process->stack);
 	process->stack = stack;
+	return true;
+}
+
+bool nt_tracker_profile_taken(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
+			      struct nt_window_profile *profile)
+{
+	struct nt_process *process = find_rank(tracker, pid, start_ns);
+
+	if (!process) {
+		nt_window_profile_free(profile);
+		return false;
+	}
+	/* That one has begun is no longer of interest once it has ended. */
+	tracker->stats.profiles_replaced += process->profile && !process->profile->wire.is_running;
+	nt_window_profile_free(process->profile);
+	process->profile = profile;
 	return true;
 }

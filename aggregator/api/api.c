@@ -31,6 +31,8 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/api/v1/levels", NT_HTTPD_READ, json, "job node limit cursor",
 	 nt_api_levels},
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
+	{"POST", "/api/v1/profiles", NT_HTTPD_ADMIN, json, NULL, nt_api_take_profile},
+	{"GET", "/api/v1/profiles/{id}", NT_HTTPD_READ, json, NULL, nt_api_profile},
 	/* Its bearer token is a cluster token, which the handler submits for review. */
 	{"POST", "/api/v1/node-keys", NT_HTTPD_OPEN, json, NULL, nt_api_node_keys},
 	/* The last route: omitted if the aggregator does not offer it. */

@@ -89,6 +89,25 @@ struct nt_rank_heap;
 /* An object, or null for NULL; the caller owns it. NULL: out of memory. */
 json_t *nt_api_heap(const struct nt_rank_heap *heap);
 
+/* ---- api_level.c: bodies of requests for jobs and ranks --------------------------------------- */
+
+/* False: it is there, and no whole number up to most. Absent or null: *ret_has is false. */
+bool nt_api_read_number(const json_t *body, const char *name, uint64_t most, uint64_t *ret_value,
+			bool *ret_has);
+/* False: it is there, and no name. Absent or null: *ret_text is NULL. */
+bool nt_api_read_name(const json_t *body, const char *name, const char **ret_text);
+/*
+ * The running job of that name, key or id; rank: NULL, or one that it must have. Returns 0, 1 if the
+ * reply was set to a problem, or -ENOMEM.
+ */
+NT_MUST_CHECK int nt_api_find_rank(const struct nt_snapshot *snapshot, const char *name,
+				   const uint32_t *rank, const struct nt_httpd_request *request,
+				   struct nt_httpd_reply *reply,
+				   const struct nt_snapshot_job **ret_job);
+/* The desk of levels has refused a request. */
+NT_MUST_CHECK int nt_api_reply_refusal(const struct nt_httpd_request *request,
+				       struct nt_httpd_reply *reply, int error);
+
 /* ---- the handlers: `data` is the struct nt_api ----------------------------------------------- */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
@@ -97,6 +116,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
+nt_api_handler nt_api_profile, nt_api_take_profile;
 nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;
 
 #endif

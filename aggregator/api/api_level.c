@@ -118,7 +118,7 @@ static bool is_wanted(const struct nt_api_query *query, const struct nt_snapshot
 {
 	const struct nt_level_target *target = &entry->target;
 
-	if (entry->request == NT_REQUEST_STACK)
+	if (entry->request == NT_REQUEST_STACK || entry->request == NT_REQUEST_PROFILE)
 		return false;
 	if (query->node &&
 	    (target->kind != NT_LEVEL_NODE || strcmp(target->name, query->node) != 0))
@@ -194,8 +194,7 @@ struct level_body {
 	uint64_t ttl_s;
 };
 
-/* False: it is there, and no whole number up to most. Absent or null: *has is false. */
-static bool read_number(const json_t *body, const char *name, uint64_t most, uint64_t *ret_value,
+bool nt_api_read_number(const json_t *body, const char *name, uint64_t most, uint64_t *ret_value,
 			bool *ret_has)
 {
 	const json_t *value = json_object_get(body, name);
@@ -211,7 +210,7 @@ static bool read_number(const json_t *body, const char *name, uint64_t most, uin
 	return true;
 }
 
-static bool read_name(const json_t *body, const char *name, const char **ret_text)
+bool nt_api_read_name(const json_t *body, const char *name, const char **ret_text)
 {
 	const json_t *value = json_object_get(body, name);
 
@@ -242,19 +241,19 @@ static const char *read_body(const json_t *body, struct level_body *out)
 		       "\"level\": 1, \"ttl_s\": 600}";
 	if (has_others(body))
 		return "the members are 'node', 'job', 'rank', 'level' and 'ttl_s'";
-	if (!read_name(body, "node", &out->node))
+	if (!nt_api_read_name(body, "node", &out->node))
 		return "'node' is a text of 1 to 255 characters";
-	if (!read_name(body, "job", &out->job))
+	if (!nt_api_read_name(body, "job", &out->job))
 		return "'job' is a text of 1 to 255 characters";
 	if (!out->node == !out->job)
 		return "either 'node' or 'job' must be given";
-	if (!read_number(body, "rank", UINT32_MAX, &rank, &out->has_rank))
+	if (!nt_api_read_number(body, "rank", UINT32_MAX, &rank, &out->has_rank))
 		return "'rank' is a whole number from 0";
 	if (out->has_rank && out->node)
 		return "'rank' belongs to a 'job', not to a 'node'";
-	if (!read_number(body, "level", NT_LEVEL_MAX, &level, &has_level) || !has_level)
+	if (!nt_api_read_number(body, "level", NT_LEVEL_MAX, &level, &has_level) || !has_level)
 		return "'level' is 0, 1, 2 or 3";
-	if (!read_number(body, "ttl_s", MAX_TTL_S, &ttl_s, &has_ttl) || !ttl_s)
+	if (!nt_api_read_number(body, "ttl_s", MAX_TTL_S, &ttl_s, &has_ttl) || !ttl_s)
 		return "'ttl_s' is a whole number of seconds from 1 to 86400";
 	out->rank = (uint32_t)rank;
 	out->level = (uint32_t)level;
@@ -297,13 +296,37 @@ static bool has_rank(const struct nt_snapshot_job *job, uint32_t number)
 	return job->is_summary;
 }
 
+int nt_api_find_rank(const struct nt_snapshot *snapshot, const char *name, const uint32_t *rank,
+		     const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
+		     const struct nt_snapshot_job **ret_job)
+{
+	const struct nt_snapshot_job *job = NULL;
+	const size_t jobs = find_named(snapshot, name, &job);
+	int r;
+
+	if (jobs == 1 && (!rank || has_rank(job, *rank))) {
+		*ret_job = job;
+		return 0;
+	}
+	if (jobs > 1)
+		r = nt_httpd_problem(reply, request, 409, "ambiguous",
+				     "%zu running jobs are named '%.255s': give the id of one",
+				     jobs, name);
+	else if (jobs)
+		r = nt_httpd_problem(reply, request, 404, "no_such_rank",
+				     "the job '%.255s' has no rank %" PRIu32, name, *rank);
+	else
+		r = nt_httpd_problem(reply, request, 404, "no_such_job",
+				     "no running job is named '%.255s'", name);
+	return r < 0 ? r : 1;
+}
+
 /* Returns 0, 1 if the reply was set to a problem, or -ENOMEM. */
 static int find_target(const struct nt_snapshot *snapshot, const struct level_body *body,
 		       const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
 		       struct nt_level_target *target)
 {
-	const struct nt_snapshot_job *job = NULL;
-	size_t jobs;
+	const struct nt_snapshot_job *job;
 	int r;
 
 	*target = (struct nt_level_target){.kind = NT_LEVEL_NODE};
@@ -315,28 +338,17 @@ static int find_target(const struct nt_snapshot *snapshot, const struct level_bo
 				     "no agent reports the node '%.255s'", body->node);
 		return r < 0 ? r : 1;
 	}
-	jobs = find_named(snapshot, body->job, &job);
-	if (jobs == 1 && (!body->has_rank || has_rank(job, body->rank))) {
-		target->kind = body->has_rank ? NT_LEVEL_RANK : NT_LEVEL_JOB;
-		target->rank = body->rank;
-		(void)snprintf(target->name, sizeof(target->name), "%s", job->key);
-		return 0;
-	}
-	if (jobs > 1)
-		r = nt_httpd_problem(reply, request, 409, "ambiguous",
-				     "%zu running jobs are named '%.255s': give the id of one",
-				     jobs, body->job);
-	else if (jobs)
-		r = nt_httpd_problem(reply, request, 404, "no_such_rank",
-				     "the job '%.255s' has no rank %" PRIu32, body->job,
-				     body->rank);
-	else
-		r = nt_httpd_problem(reply, request, 404, "no_such_job",
-				     "no running job is named '%.255s'", body->job);
-	return r < 0 ? r : 1;
+	r = nt_api_find_rank(snapshot, body->job, body->has_rank ? &body->rank : NULL, request,
+			     reply, &job);
+	if (r)
+		return r;
+	target->kind = body->has_rank ? NT_LEVEL_RANK : NT_LEVEL_JOB;
+	target->rank = body->rank;
+	(void)snprintf(target->name, sizeof(target->name), "%s", job->key);
+	return 0;
 }
 
-static int reply_refusal(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
+int nt_api_reply_refusal(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
 			 int error)
 {
 	if (error == -EINVAL)
@@ -379,7 +391,7 @@ int nt_api_set_level(void *data, const struct nt_httpd_request *request,
 	r = nt_level_desk_set(api->options.level_desk, &target, parsed.level,
 			      parsed.ttl_s * NT_SECOND, &entry);
 	if (r < 0)
-		return reply_refusal(request, reply, r);
+		return nt_api_reply_refusal(request, reply, r);
 	reply->status = 202;
 	return nt_api_reply_object(reply, level_json(snapshot, &entry));
 }

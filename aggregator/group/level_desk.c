@@ -11,7 +11,8 @@
 #include "common/system/clock.h"
 
 #define SWEEP_NS NT_MINUTE
-#define STACK_NS NT_MINUTE /* after which an agent that was away takes no stacks any more */
+#define STACK_NS                                                                                   \
+	NT_MINUTE /* after which an agent that was away takes no stacks or profile any more */
 /* What began earlier is the recording of an earlier time, or was found by an earlier aggregator. */
 #define NEW_NS NT_HOUR
 
@@ -106,6 +107,32 @@ int nt_level_desk_set(struct nt_level_desk *desk, const struct nt_level_target *
 	return r;
 }
 
+int nt_level_desk_profile(struct nt_level_desk *desk, const struct nt_level_target *target,
+			  const struct nt_profile_wish *wish, struct nt_level_entry *ret_entry)
+{
+	struct nt_level_entry entry = {
+		.target = *target,
+		.request = NT_REQUEST_PROFILE,
+		.set_real_ns = nt_clock_real_ns(),
+		.profile = *wish,
+	};
+	char text[NT_LEVEL_TARGET];
+	int r;
+
+	if (!nt_profile_wish_is_sound(wish) || !nt_level_target_format(target, text))
+		return -EINVAL;
+	entry.expires_real_ns = entry.set_real_ns + STACK_NS;
+	entry.id =
+		nt_hash_mix(nt_hash_u64(nt_hash_text(NT_HASH_SEED, text), entry.set_real_ns)) | 1;
+	memcpy(entry.reason, operator_name, sizeof(operator_name));
+	(void)pthread_mutex_lock(&desk->lock);
+	r = desk->is_writable ? wait_for(desk, &entry) : -EROFS;
+	(void)pthread_mutex_unlock(&desk->lock);
+	if (r == 0)
+		*ret_entry = entry;
+	return r;
+}
+
 int nt_level_desk_list(struct nt_level_desk *desk, struct nt_level_entry **ret_entry,
 		       size_t *ret_count)
 {
@@ -155,6 +182,9 @@ static int publish_entry(struct nt_bus_producer *bus_producer, const struct nt_l
 		.request = entry->request,
 		.id = entry->id,
 		.reason = entry->reason,
+		.seconds = entry->profile.seconds,
+		.hz = entry->profile.hz,
+		.kind = entry->profile.kind,
 	};
 
 	if (!nt_level_target_format(&entry->target, target))

@@ -53,6 +53,12 @@ NT_MUST_CHECK int nt_level_desk_set(struct nt_level_desk *desk,
 				    const struct nt_level_target *target, uint32_t level,
 				    uint64_t ttl_ns, struct nt_level_entry *ret_entry);
 
+/* The same for a profile of a rank. */
+NT_MUST_CHECK int nt_level_desk_profile(struct nt_level_desk *desk,
+					const struct nt_level_target *target,
+					const struct nt_profile_wish *wish,
+					struct nt_level_entry *ret_entry);
+
 /* From any thread: what is in force now; the caller frees *ret_entry. -ENOMEM. */
 NT_MUST_CHECK int nt_level_desk_list(struct nt_level_desk *desk, struct nt_level_entry **ret_entry,
 				     size_t *ret_count);

@@ -198,5 +198,10 @@ int nt_shard_take(struct nt_shard *shard, const struct nt_bus_record *record, ui
 	r = nt_ingest_take(shard->ingest, record, latest_ns, again, &message);
 	if (r <= 0)
 		return r;
+	if (!again && shard->handler->message &&
+	    shard->handler->message(shard->handler->data, message) < 0) {
+		nt_message_free(message);
+		return -ENOMEM;
+	}
 	return nt_engine_push(shard->engine, message, again);
 }

@@ -26,6 +26,8 @@ struct nt_shard;
 struct nt_shard_handler {
 	void (*incident)(void *data, const struct nt_shard *shard,
 			 const struct nt_wire_incident *incident);
+	/* A new message, before it is judged. -ENOMEM. NULL: not called. */
+	int (*message)(void *data, const struct nt_message *message);
 	nt_ingest_refused_fn refused;
 	const struct nt_signing_policy *signatures; /* NULL: off */
 	void *data;

@@ -36,11 +36,12 @@ agent/stack: common proto bpf/event.h plugin/gpu_record.h
 agent/rdma: common proto bpf/event.h plugin/gpu_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
+agent/profile: control common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
 agent/detail: common proto bpf/event.h plugin/gpu_record.h
-agent/steps: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
+agent/steps: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/tracker: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/publish: control common proto bpf/event.h plugin/gpu_record.h
 agent: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h

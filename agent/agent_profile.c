@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Profiles of ranks on request: a worker samples the stacks, and the rank's next window sends them. */
+#include "agent/agent_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void send_profile(struct nt_agent *agent, const struct nt_profiler_order *order,
+			 struct nt_window_profile *profile)
+{
+	if (!nt_tracker_profile_taken(agent->tracker, order->task.pid, order->start_boot_ns,
+				      profile))
+		agent->profiles_unsent++;
+}
+
+static void on_profile(void *data, const struct nt_profiler_order *order,
+		       struct nt_window_profile *profile)
+{
+	send_profile(data, order, profile);
+}
+
+void nt_agent_want_profile(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
+			   uint64_t request, const struct nt_profile_wish *wish)
+{
+	struct nt_profiler_order order = {.request = request, .start_boot_ns = start_boot_ns};
+	struct nt_window_profile *state;
+	const char *reason = "";
+	int r;
+
+	order.task.pid = pid;
+	order.task.wish = *wish;
+	if (!nt_tracker_stack_threads(agent->tracker, pid, start_boot_ns, order.task.thread))
+		return;
+	r = nt_profiler_begin(agent->profiler, &order);
+	if (r < 0)
+		reason = r == -EAGAIN ? "other profiles are being taken on the node"
+				      : "the agent could not start a worker";
+	if (nt_window_profile_state(request, wish, r == 0, reason, &state) == 0)
+		send_profile(agent, &order, state);
+}
+
+int nt_agent_open_profiler(struct nt_agent *agent)
+{
+	return nt_profiler_new(&agent->workers, on_profile, agent, &agent->profiler);
+}
