@@ -9,6 +9,7 @@ const struct nt_command nt_commands[] = {
 	{"links", "show the RDMA links between the ranks of a job", nt_command_links},
 	{"incidents", "show incidents, or the details of one", nt_command_incidents},
 	{"level", "show the levels of detail, or set one", nt_command_level},
+	{"profile", "sample the stacks of a rank, and write a flame graph", nt_command_profile},
 	{"analyze", "find the culprit in recorded files", nt_command_analyze},
 	{"detail", "print the single calls of a job or rank", nt_command_detail},
 	{"topics", "create, check or list the topics of a Kafka bus", nt_command_topics},

@@ -18,6 +18,9 @@ struct nt_live_config {
 	char *job, *class, *state, *severity, *since;
 	uint32_t limit;
 	uint64_t ttl_ns;
+	uint32_t seconds, hz;
+	uint32_t kind, format; /* of a profile: numbers of words */
+	char *output;
 	bool exit_code;
 	struct nt_opt_args args;
 };

@@ -63,6 +63,7 @@ cli/systrace: engine detect proto common
 cli/input: engine detect proto common
 cli/replay: engine detect proto common
 cli/report: engine detect proto common
+cli/profile: engine detect proto common
 cli/live: engine detect proto common
 cli: engine detect proto common
 '
