@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real PyTorch DistributedDataParallel job over Gloo, one process a rank.
 
-    launch -n 4 --plain -- ddp_gloo.py [--seconds S] [--compute-ms MS] [--faults FILE] [--out DIR]
+    launch -n 4 --plain -- ddp_gloo.py [--seconds S] [--compute-ms MS] [--spin-ms MS] [--faults FILE] [--out DIR]
 
-Compute is sleeping, so that ranks do not fight for the CPU. Faults are those of fault.h: compute,
+Compute is sleeping, so that ranks do not fight for the CPU: three quarters in one function, the rest in
+another. With --spin-ms each step also uses the CPU for so long. Faults are those of fault.h: compute,
 loader, gc, hang, exit and stop; gc is a collection of garbage in each step, over as many objects as
 make it take about so many milliseconds. With --subgroups each half of the ranks also reduces by
 itself, and at the end makes every other collective some times. Every collective is counted where it
@@ -59,6 +60,20 @@ def every_collective(truth, half, first):
     add("barrier", 0)
 
 
+def rest_long(seconds):
+    time.sleep(seconds)
+
+
+def rest_short(seconds):
+    time.sleep(seconds)
+
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
 def wait_out_hang(path, rank):
     now = faults(path, rank)
     while "hang" in now:
@@ -72,6 +87,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--compute-ms", type=float, default=40)
+    parser.add_argument("--spin-ms", type=float, default=0)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--subgroups", action="store_true")
     parser.add_argument("--faults")
@@ -112,7 +128,10 @@ def main():
         if "gc" in now:
             collect(heap, now["gc"])
         batch = torch.rand(16, options.width)
-        time.sleep(options.compute_ms / 1e3 * now.get("compute", 1))
+        compute = options.compute_ms / 1e3 * now.get("compute", 1)
+        rest_long(compute * 3 / 4)
+        rest_short(compute / 4)
+        spin(options.spin_ms / 1e3)
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         optimizer.step()
