@@ -246,7 +246,7 @@ static const struct nt_metric table[METRICS] = {
 	[REPLICA_OVER_CAP] = {NAME "replica_over_limit_total", NT_METRIC_COUNTER,
 			      "Job summaries of other aggregators over the limit.", NULL},
 	[REQUESTS_PUBLISHED] = {NAME "requests_published_total", NT_METRIC_COUNTER,
-				"Requests for levels and stacks written to the bus.", NULL},
+				"Requests for levels, stacks and profiles written to the bus.", NULL},
 	[REQUESTS_EXPIRED] = {NAME "requests_expired_total", NT_METRIC_COUNTER,
 			      "Such requests that expired before the bus accepted them.", NULL},
 	[REQUESTS_MALFORMED] = {NAME "requests_malformed_total", NT_METRIC_COUNTER,

@@ -16,6 +16,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "proto/wire_profile.h"
 
 enum {
 	NT_WIRE_MAX_BYTES = 1 << 20, /* one encoded message */
@@ -261,28 +262,6 @@ struct nt_wire_stack {
 	uint32_t tid, left_out;
 	bool is_main, holds_gil, gc_running;
 	const char *name, *state, *wait, *interpreter, *python_reason, *native_reason;
-	struct nt_wire_stack_frame *frame;
-	size_t frames;
-};
-
-/* Samples of a process's threads with the same stack: see Profile of neutracer.proto. */
-struct nt_wire_profile_stack {
-	const char *thread;
-	bool on_cpu;
-	uint64_t count;
-	uint32_t *frame; /* numbers in the profile's, not checked */
-	size_t frames;
-	uint32_t left_out;
-};
-
-struct nt_wire_profile {
-	uint64_t request, begin_boot_ns, duration_ns;
-	bool is_running;
-	uint32_t hz, kind;
-	uint64_t taken, missed, left_out;
-	const char *reason, *interpreter;
-	struct nt_wire_profile_stack *stack;
-	size_t stacks;
 	struct nt_wire_stack_frame *frame;
 	size_t frames;
 };

@@ -77,7 +77,6 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "JOB/RANK",
-	.min_args = 1,
 	.max_args = 1,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
@@ -172,7 +171,7 @@ static int save(const char *path, const struct nt_buf *buf)
 	if (r == 0)
 		return NT_EXIT_OK;
 	(void)fprintf(stderr, "neutracer profile: write '%s': %s\n", path && *path ? path : "-",
-		      strerror(-r));
+		      strerrordesc_np(-r));
 	return NT_EXIT_SYSTEM;
 }
 
@@ -244,7 +243,8 @@ static int take_profile(struct nt_client *client, const struct nt_live_config *c
 
 static int run_profile(struct nt_client *client, const struct nt_live_config *config)
 {
-	const char *target = config->args.value[0], *slash = strrchr(target, '/');
+	const char *target = config->args.count ? config->args.value[0] : "";
+	const char *slash = strrchr(target, '/');
 	nt_autofree char *job = NULL;
 	uint32_t rank;
 

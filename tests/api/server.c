@@ -84,6 +84,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_notify) struct nt_notify *notify = NULL;
 	nt_auto(nt_bus_producer) struct nt_bus_producer *bus_producer = NULL;
 	nt_auto(nt_level_desk) struct nt_level_desk *level_desk = NULL;
+	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_store_error store_error;
 	struct nt_api_error api_error;
@@ -98,7 +99,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (nt_board_new(&board) < 0)
 		return 1;
 	nt_board_post(board, nt_test_snapshot());
-	if (open_levels(dir, &bus_producer, &level_desk) < 0)
+	if (open_levels(dir, &bus_producer, &level_desk) < 0 ||
+	    nt_profile_desk_new(&profile_desk) < 0)
 		return 1;
 	if (nt_store_open(&(struct nt_store_options){.path = store_path,
 						     .receiver = names,
@@ -125,6 +127,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 						  .store = store,
 						  .notify = notify,
 						  .level_desk = level_desk,
+						  .profile_desk = profile_desk,
 						  .rebaseline = rebaseline,
 						  .request_timeout_ns = timeout_ns,
 						  .max_auth_failures = 1000000},

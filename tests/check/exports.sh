@@ -9,7 +9,6 @@ kept() {
 nt_bus_reader_fd	a loop without a thread for its reader waits with it
 nt_elf_open	tests and bench/ open files by name, which workers never do
 nt_memory_u32	what nt_memory_u64() does, of 32 bits
-nt_stack_text_at	tests read names by it, which windows copy
 nt_subject_name	what the governor has shed is shown by it (levels)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
