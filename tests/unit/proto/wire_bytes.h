@@ -48,7 +48,8 @@ static const struct golden goldens[] = {
 	{"windows-rdma", &golden_window_rdma, true},
 	{"windows-18", &golden_window_18, true},
 	{"windows-system", &golden_window_system, true},
-	{"windows-19", &golden_window_19},
+	{"windows-19", &golden_window_19, true},
+	{"windows-20", &golden_window_20},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2, true},
 	{"node-3", &golden_node_3},
@@ -64,7 +65,8 @@ static const struct golden goldens[] = {
 	{"state", &golden_state, true},
 	{"state-2", &golden_state_2},
 	{"control", &golden_control, true},
-	{"control-2", &golden_control_2},
+	{"control-2", &golden_control_2, true},
+	{"control-3", &golden_control_3},
 	{"heartbeat", &golden_heartbeat},
 };
 

@@ -44,4 +44,29 @@ static struct nt_message golden_control_2 = {
 		},
 };
 
+/* With what a profile asks for. */
+static struct nt_message golden_control_3 = {
+	.agent = "node-07",
+	.boot = 0xb0070102030405ff,
+	.seq = 1001,
+	.boot_ns = 1002000000001,
+	.real_ns = 1763700012000000003UL,
+	.watermark_boot_ns = 1002000000004,
+	.key = "job-control",
+	.body = NT_BODY_CONTROL,
+	.control =
+		{
+			.target = "rank:llm/3",
+			.level = 3,
+			.expires_real_ns = 1763700015000000001UL,
+			.set_real_ns = 1763700012000000007UL,
+			.request = NT_REQUEST_PROFILE,
+			.id = 0x1122334455667788,
+			.reason = "3f0c2a",
+			.seconds = 10,
+			.hz = 49,
+			.kind = 2,
+		},
+};
+
 #endif
