@@ -162,6 +162,50 @@ static void the_cap_holds(void **state)
 	assert_int_equal(level_of("n", "a", 5), 1);
 }
 
+static int take_profile(uint32_t seconds, uint32_t hz, uint32_t kind, uint64_t id,
+			const char *target)
+{
+	const struct nt_control control = {
+		.target = target,
+		.set_real_ns = NOW,
+		.expires_real_ns = NOW + NT_MINUTE,
+		.request = NT_REQUEST_PROFILE,
+		.id = id,
+		.reason = "operator",
+		.seconds = seconds,
+		.hz = hz,
+		.kind = kind,
+	};
+
+	return nt_level_table_take(table, &control, NOW);
+}
+
+static void a_profile_is_of_a_rank_and_within_its_caps(void **state)
+{
+	const struct nt_level_entry *entry;
+
+	(void)state;
+	assert_int_equal(take_profile(0, 49, 0, 7, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(NT_PROFILE_SECONDS + 1, 49, 0, 7, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(10, 0, 0, 7, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(10, NT_PROFILE_HZ + 1, 0, 7, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(10, 49, NT_PROFILE_KINDS, 7, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(10, 49, 0, 0, "rank:a/3"), -EBADMSG);
+	assert_int_equal(take_profile(10, 49, 0, 7, "job:a"), -EBADMSG);
+	assert_null(nt_level_table_profile(table, "a", 3, NOW));
+	assert_int_equal(
+		take_profile(NT_PROFILE_SECONDS, NT_PROFILE_HZ, NT_PROFILE_OFF_CPU, 7, "rank:a/3"),
+		1);
+	entry = nt_level_table_profile(table, "a", 3, NOW);
+	assert_non_null(entry);
+	assert_int_equal(entry->id, 7);
+	assert_int_equal(entry->profile.kind, NT_PROFILE_OFF_CPU);
+	assert_null(nt_level_table_profile(table, "a", 2, NOW));
+	assert_null(nt_level_table_profile(table, "a", 3, NOW + NT_MINUTE));
+	assert_int_equal(nt_level_table_stack(table, "a", 3, NOW), 0);
+	assert_int_equal(level_of("n", "a", 3), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +220,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_stack_is_requested_once_for_a_rank, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_cap_holds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_profile_is_of_a_rank_and_within_its_caps, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
