@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stacks of ranks: of which threads they are wanted, and which window sends them. */
+#include "agent/profile/window_profile.h"
 #include "agent/stack/window_stack.h"
 #include "agent/tracker/tracker_impl.h"
 #include "tests/unit/agent/agent_job.h"
@@ -127,6 +128,37 @@ static void what_no_window_sent_is_freed_with_its_process(void **state)
 	/* tear_down() frees the tracker; leaks are for the sanitizer to find. */
 }
 
+static struct nt_window_profile *make_profile(uint64_t request, bool is_running)
+{
+	static const struct nt_profile_wish wish = {.seconds = 1, .hz = 49};
+	struct nt_window_profile *profile;
+
+	assert_int_equal(nt_window_profile_state(request, &wish, is_running, "", &profile), 0);
+	return profile;
+}
+
+static void a_profile_is_in_one_window(void **state)
+{
+	struct nt_tracker_stats stats;
+	size_t before, found = 0;
+
+	(void)state;
+	begin_job();
+	before = node.windows;
+	assert_false(nt_tracker_profile_taken(node.tracker, PID, PID + 1, make_profile(1, true)));
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(1, true)));
+	/* That it has begun is not counted as replaced; a result is. */
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(1, false)));
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(2, false)));
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.profiles_replaced, 1);
+	run(50);
+	for (size_t i = before; i < node.windows; i++)
+		found += node.window[i].window.profiles;
+	assert_int_equal(found, 1);
+	assert_int_equal(node.window[before].window.profiles, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +168,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_newer_one_replaces_it_and_that_is_counted, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(other_processes_have_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_profile_is_in_one_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_no_window_sent_is_freed_with_its_process,
 						set_up, tear_down),
 	};

@@ -2,6 +2,7 @@
 /* Profiles by REST, and the desk that keeps them. */
 #include <errno.h>
 
+#include "common/base/parse_number.h"
 #include "tests/unit/aggregator/api.h"
 #include "tests/unit/aggregator/level_desk.h"
 
@@ -50,7 +51,8 @@ static json_t *request_one(char path[64], uint64_t *ret_id)
 	json_t *json = post("{\"job\":\"llm-70b\",\"rank\":5}", 202, NULL);
 
 	assert_string_equal(text(json, "state"), "waiting");
-	*ret_id = strtoull(text(json, "id"), NULL, 16);
+	assert_int_equal(
+		nt_parse_hex(text(json, "id"), strlen(text(json, "id")), UINT64_MAX, ret_id), 0);
 	assert_int_not_equal(*ret_id, 0);
 	(void)snprintf(path, 64, "/api/v1/profiles/%s", text(json, "id"));
 	return json;
