@@ -52,7 +52,8 @@ static int judge(const struct method *method, const struct nt_metric_table *tabl
 
 	row_ns = (now_ns() - start) / (double)table->rows;
 	if (r == 0)
-		r = measure(scored.score + first, scored.alarm + first, table->label + first, n, &m);
+		r = measure(scored.score + first, scored.alarm + first, table->label + first, n,
+			    &m);
 	per_day = m.false_alarms / ((double)n / day_rows(path));
 	sums->total.best_f1 += m.best_f1;
 	sums->total.f1 += m.f1;
@@ -87,8 +88,8 @@ int main(int argc, char **argv)
 				      *error.text ? error.text : "no labels");
 			return 1;
 		}
-	printf("%-28s %5s  %5s  %5s  %5s  %6s  %8s\n", "", "best", "F1 as", "AUC-", "VUS-", "false/",
-	       "CPU ns");
+	printf("%-28s %5s  %5s  %5s  %5s  %6s  %8s\n", "", "best", "F1 as", "AUC-", "VUS-",
+	       "false/", "CPU ns");
 	printf("%-28s %5s  %5s  %5s  %5s  %6s  %8s\n", "method", "F1", "set", "PR", "PR", "day",
 	       "a row");
 	for (size_t k = 0; k < method_count; k++) {

@@ -57,8 +57,7 @@ static void measure_alarms(const uint8_t *alarm, const uint8_t *label, size_t n,
 		hits += alarm[i] && label[i];
 		rows += alarm[i] + label[i];
 		touches = alarm[i] && (touches || label[i]);
-		measures->false_alarms +=
-			alarm[i] && !touches && (i + 1 == n || !alarm[i + 1]);
+		measures->false_alarms += alarm[i] && !touches && (i + 1 == n || !alarm[i + 1]);
 	}
 	measures->f1 = rows > 0.0 ? 2.0 * hits / rows : 0.0;
 }

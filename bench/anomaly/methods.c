@@ -87,9 +87,9 @@ static int run_sigma(const struct nt_metric_table *table, struct scored *scored)
 			double sigma = sigma_of(&moments, j);
 
 			if (sigma > 1e-12)
-				scored->score[i] = fmax(scored->score[i],
-							fabs(value_at(table, i, j) - moments.mean[j]) /
-								sigma);
+				scored->score[i] =
+					fmax(scored->score[i],
+					     fabs(value_at(table, i, j) - moments.mean[j]) / sigma);
 		}
 	}
 	nt_moments_release(&moments);
@@ -244,13 +244,11 @@ static int run_sensing(const struct nt_metric_table *table, struct scored *score
 }
 
 const struct method methods[] = {
-#ifndef ONLY_CHART
 	{"random", run_random},
 	{"k-sigma", run_sigma},
 	{"k-sigma, smoothed", run_sigma_smooth},
 	{"PCA residual, smoothed", run_pca},
 	{"range deviation, smoothed", run_range},
-#endif
 	{"compressed sensing", run_sensing},
 	{"chart (the default)", run_chart},
 	{"chart, then sensing", run_both},

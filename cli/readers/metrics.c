@@ -176,8 +176,8 @@ static int grow_table(struct nt_metric_table *table, const struct metric_header 
 /* False: the text is neither a number nor a word for a missing one. */
 static bool parse_cell(const char *cell, size_t len, double *value)
 {
-	static const char *const missing[] = {"",     "nan",  "null",	  "none",     "na",
-					      "inf",  "-inf", "+inf",	  "infinity", "-infinity",
+	static const char *const missing[] = {"",     "nan",  "null",     "none",     "na",
+					      "inf",  "-inf", "+inf",     "infinity", "-infinity",
 					      "-nan", "n/a",  "+infinity"};
 	int r = nt_parse_double(cell, len, -HUGE_VAL, HUGE_VAL, value);
 
@@ -284,8 +284,7 @@ int nt_metric_table_read(const char *path, struct nt_metric_table **ret_table,
 		return refuse_table(ret_error, path, nt_lines_number(lines),
 				    "the line is too long");
 	if (r == -EBADMSG && !*ret_error->text)
-		return refuse_table(ret_error, path, nt_lines_number(lines),
-				    "damaged, or no text");
+		return refuse_table(ret_error, path, nt_lines_number(lines), "damaged, or no text");
 	if (r < 0)
 		return r;
 	if (!table->rows)

@@ -82,7 +82,8 @@ int nt_anomaly_node_reserve(struct nt_anomaly_node *node, size_t metrics)
 /* Where a metric is kept; the limit: nowhere. */
 static size_t find_metric(const struct nt_anomaly_node *node, const char *name, size_t guess)
 {
-	if (guess < node->metrics && strncmp(node->name[guess], name, NT_ANOMALY_NAME_BYTES - 1) == 0)
+	if (guess < node->metrics &&
+	    strncmp(node->name[guess], name, NT_ANOMALY_NAME_BYTES - 1) == 0)
 		return guess;
 	for (size_t j = 0; j < node->metrics; j++)
 		if (strncmp(node->name[j], name, NT_ANOMALY_NAME_BYTES - 1) == 0)
@@ -99,9 +100,9 @@ static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *r
 		return 0;
 	if (j == node->room)
 		r = nt_anomaly_node_reserve(node, j + 1 > spare ? NT_ANOMALY_METRICS_MAX
-					    : spare < NT_ANOMALY_METRICS_MAX
-						    ? spare
-						    : NT_ANOMALY_METRICS_MAX);
+						  : spare < NT_ANOMALY_METRICS_MAX
+							  ? spare
+							  : NT_ANOMALY_METRICS_MAX);
 	if (r < 0)
 		return r;
 	(void)strncpy(node->name[j], row->name[i], NT_ANOMALY_NAME_BYTES - 1);
@@ -186,8 +187,7 @@ static int score_row(const struct nt_anomaly_node *node, struct nt_anomaly_view 
 	if (node->options.method != NT_ANOMALY_METHOD_COMPRESSED_SENSING)
 		return 0;
 	r = sense(view, true);
-	view->smoothed +=
-		nt_anomaly_rate(NT_ANOMALY_SCORE_ROWS) * (view->sensed - view->smoothed);
+	view->smoothed += nt_anomaly_rate(NT_ANOMALY_SCORE_ROWS) * (view->sensed - view->smoothed);
 	*ret_score = view->smoothed;
 	return r;
 }
@@ -200,8 +200,8 @@ static int add_sensed(const struct nt_anomaly_node *node, struct nt_anomaly_view
 
 	if (node->options.method != NT_ANOMALY_METHOD_BOTH)
 		return 0;
-	r = sense(view, !score->is_learning &&
-				score->score > NT_SENSING_SUSPECT * score->threshold);
+	r = sense(view,
+		  !score->is_learning && score->score > NT_SENSING_SUSPECT * score->threshold);
 	score->score += NT_SENSING_WEIGHT * view->sensed;
 	return r;
 }
@@ -233,7 +233,7 @@ int nt_anomaly_node_take(struct nt_anomaly_node *node, struct nt_alarm_budget *b
 		.has_peers = row->peers,
 		.threshold = budget->threshold,
 	};
-	double value[NT_ANOMALY_METRICS_MAX], score;
+	double value[NT_ANOMALY_METRICS_MAX], score = 0.0;
 	int r = row->metrics ? place_row(node, row, value) : -EINVAL;
 
 	if (r == 0 && !view->chart)
@@ -245,9 +245,9 @@ int nt_anomaly_node_take(struct nt_anomaly_node *node, struct nt_alarm_budget *b
 	result.is_learning = row->training || !nt_chart_is_learned(view->chart);
 	set_score(node, view, score, &result);
 	r = add_sensed(node, view, &result);
-	result.change = nt_score_alarm_take(&node->alarm, &node->options.alarm,
-					    result.is_learning ? 0.0 : result.score,
-					    budget->threshold);
+	result.change =
+		nt_score_alarm_take(&node->alarm, &node->options.alarm,
+				    result.is_learning ? 0.0 : result.score, budget->threshold);
 	result.is_alarm = node->alarm.is_raised;
 	if (!result.is_learning) {
 		nt_alarm_budget_row(budget);

@@ -41,6 +41,7 @@ struct nt_anomaly_node {
 };
 
 NT_MUST_CHECK int nt_anomaly_node_reserve(struct nt_anomaly_node *node, size_t metrics);
-NT_MUST_CHECK int nt_anomaly_view_open(struct nt_anomaly_node *node, enum nt_anomaly_view_kind kind);
+NT_MUST_CHECK int nt_anomaly_view_open(struct nt_anomaly_node *node,
+				       enum nt_anomaly_view_kind kind);
 
 #endif

@@ -23,9 +23,9 @@ static void set_alarm_threshold(struct nt_alarm_budget *budget)
 	budget->threshold = prior;
 	if (budget->peaks < NT_ANOMALY_PEAKS_LEAST)
 		return;
-	pareto = nt_pareto_fit(budget->peak, budget->peaks < NT_ANOMALY_PEAKS
-						     ? (size_t)budget->peaks
-						     : NT_ANOMALY_PEAKS);
+	pareto =
+		nt_pareto_fit(budget->peak, budget->peaks < NT_ANOMALY_PEAKS ? (size_t)budget->peaks
+									     : NT_ANOMALY_PEAKS);
 	own = tail(&pareto, (double)budget->peaks / budget->rows, wanted);
 	own = nt_stats_clip(own, prior / NT_ANOMALY_PRIOR_FACTOR, prior * NT_ANOMALY_PRIOR_FACTOR);
 	budget->threshold = exp(weight * log(own) + (1.0 - weight) * log(prior));

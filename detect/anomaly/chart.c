@@ -175,7 +175,9 @@ static void smooth(struct nt_chart *chart, struct nt_chart_metric *metric, doubl
 	if (metric->varies) {
 		double most = NT_ANOMALY_CLIP * metric->width, away = value - metric->mean;
 
-		value = away > most ? metric->mean + most : away < -most ? metric->mean - most : value;
+		value = away > most    ? metric->mean + most
+			: away < -most ? metric->mean - most
+				       : value;
 	}
 	metric->level += chart->smooth_rate * (value - metric->level);
 }
@@ -271,7 +273,8 @@ size_t nt_chart_bytes(const struct nt_chart *chart)
 {
 	const size_t n = chart->metrics, value = sizeof(double);
 
-	return sizeof(*chart) + n * sizeof(*chart->metric) + (n + 1) * chart->stride * sizeof(float) + n * value +
+	return sizeof(*chart) + n * sizeof(*chart->metric) +
+	       (n + 1) * chart->stride * sizeof(float) + n * value +
 	       (n * (n + 1) / 2 + 2 * n + n) * value +
 	       2 * (2 * n * value + 2 * n * NT_ANOMALY_BLOCKS * sizeof(float));
 }

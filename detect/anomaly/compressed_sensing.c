@@ -23,7 +23,8 @@ struct nt_sensing {
 	uint64_t solved, clustered; /* rows at the last reconstruction and clustering */
 	uint64_t random;
 	float *ring; /* NT_SENSING_PAST rows, owned */
-	float low[NT_ANOMALY_METRICS_MAX], high[NT_ANOMALY_METRICS_MAX]; /* so far; they creep later */
+	float low[NT_ANOMALY_METRICS_MAX],
+		high[NT_ANOMALY_METRICS_MAX]; /* so far; they creep later */
 	float usual[NT_ANOMALY_METRICS_MAX]; /* residual */
 	struct nt_shape_clusters clusters;
 };
@@ -116,9 +117,8 @@ static void scale_past(const struct nt_sensing *sensing, float *past)
 		for (size_t i = 0; i < NT_SENSING_PAST; i++) {
 			float value = (ring_row(sensing, first + i)[j] - low) / width;
 
-			past[i * sensing->stride + j] =
-				fminf(fmaxf(value, -(float)NT_ANOMALY_CLIP),
-				      (float)NT_ANOMALY_CLIP + 1.0F);
+			past[i * sensing->stride + j] = fminf(fmaxf(value, -(float)NT_ANOMALY_CLIP),
+							      (float)NT_ANOMALY_CLIP + 1.0F);
 		}
 	}
 }
@@ -194,8 +194,7 @@ static void judge_group(const struct nt_sensing *sensing, struct sensing_work *w
 {
 	const uint8_t *member = sensing->clusters.member[group];
 	const size_t members = sensing->clusters.members[group];
-	const float *window =
-		work->past + (NT_SENSING_PAST - NT_SENSING_ROWS) * sensing->stride;
+	const float *window = work->past + (NT_SENSING_PAST - NT_SENSING_ROWS) * sensing->stride;
 
 	nt_cosine_init(&work->cosine, members);
 	memset(work->given, 0, sizeof(work->given));

@@ -38,7 +38,8 @@ bool nt_sensing_is_due(const struct nt_sensing *sensing);
  * Reconstructs the last rows. *ret_score: the residual of the newest ones, in ranges of the past.
  * ret_error: the residual of each metric; may be NULL. -EAGAIN: too few rows; -ENOMEM.
  */
-NT_MUST_CHECK int nt_sensing_solve(struct nt_sensing *sensing, double *ret_score, double *ret_error);
+NT_MUST_CHECK int nt_sensing_solve(struct nt_sensing *sensing, double *ret_score,
+				   double *ret_error);
 
 size_t nt_sensing_bytes(const struct nt_sensing *sensing);
 

@@ -58,8 +58,8 @@ void nt_cosine_forward(const struct nt_cosine *cosine, const nt_cosine_row *valu
 	}
 	/* Two of each kind at once: sums that do not wait for each other. */
 	for (size_t k = 0; k < NT_SENSING_ROWS; k += STEP) {
-		const float *basis[STEP] = {cosine->rows[k], cosine->rows[k + 1], cosine->rows[k + 2],
-					    cosine->rows[k + 3]};
+		const float *basis[STEP] = {cosine->rows[k], cosine->rows[k + 1],
+					    cosine->rows[k + 2], cosine->rows[k + 3]};
 		nt_cosine_row sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
 
 		for (size_t t = 0; t < HALF; t++) {

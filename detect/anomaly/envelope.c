@@ -98,8 +98,8 @@ double nt_envelopes_take(struct nt_envelopes *envelopes, size_t i, double value,
 	double low = envelopes->low[i], high = envelopes->high[i];
 
 	/* Nearly always. */
-	if (value >= (double)envelopes->block_low[at] && value <= (double)envelopes->block_high[at] &&
-	    value >= low && value <= high)
+	if (value >= (double)envelopes->block_low[at] &&
+	    value <= (double)envelopes->block_high[at] && value >= low && value <= high)
 		return value;
 	if (low <= high && value > high)
 		value = high + creep * (value - high);

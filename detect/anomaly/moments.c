@@ -49,9 +49,8 @@ double nt_moments_covariance(const struct nt_moments *moments, size_t i, size_t 
 {
 	size_t low = i < j ? i : j, high = i < j ? j : i;
 
-	return moments->weight > 0.0
-		       ? moments->sum[high * (high + 1) / 2 + low] / moments->weight
-		       : 0.0;
+	return moments->weight > 0.0 ? moments->sum[high * (high + 1) / 2 + low] / moments->weight
+				     : 0.0;
 }
 
 void nt_moments_code(struct nt_codec *codec, struct nt_moments *moments)

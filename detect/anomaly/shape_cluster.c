@@ -30,7 +30,8 @@ static float shape_distance(const float *one, const float *other, size_t rows)
 
 	for (int shift = -NT_SHAPE_SHIFTS; shift <= NT_SHAPE_SHIFTS; shift++) {
 		size_t skip = (size_t)abs(shift);
-		const float *a = shift < 0 ? one : one + skip, *b = shift < 0 ? other + skip : other;
+		const float *a = shift < 0 ? one : one + skip,
+			    *b = shift < 0 ? other + skip : other;
 		float sum = 0.0F;
 
 		for (size_t i = 0; i + skip < rows; i++)
@@ -48,8 +49,9 @@ static void gather(const float *curve, size_t rows, size_t metrics, size_t first
 	size_t group = clusters->groups++;
 
 	for (size_t j = 0; j < metrics; j++)
-		distance[j] = used[j] ? INFINITY
-				      : shape_distance(curve + first * rows, curve + j * rows, rows);
+		distance[j] =
+			used[j] ? INFINITY
+				: shape_distance(curve + first * rows, curve + j * rows, rows);
 	distance[first] = -1.0F;
 	clusters->members[group] = 0;
 	while (clusters->members[group] < NT_SENSING_GROUP) {
