@@ -56,7 +56,7 @@ int nt_chart_new(size_t metrics, uint32_t learn_rows, struct nt_chart **ret_char
 	chart->keep = 1.0 - nt_anomaly_rate(NT_ANOMALY_MEMORY_ROWS / NT_ANOMALY_MOMENT_ROWS);
 	for (size_t j = 0; j < metrics; j++) {
 		chart->metric[j].learn = learn_rows;
-		chart->metric[j].learn_residual = learn_rows;
+		chart->metric[j].learn_residual = NT_ANOMALY_RELEARN_ROWS;
 		chart->metric[j].width = 1.0;
 	}
 	*ret_chart = nt_take(chart);
@@ -99,23 +99,50 @@ static void remove_direction(const nt_chart_lanes *direction, nt_chart_lanes *re
 		residual[i] -= along * direction[i];
 }
 
+static void remove_subspace(const struct nt_chart *chart, float *residual)
+{
+	const nt_chart_lanes *direction = (const nt_chart_lanes *)(const void *)chart->basis;
+	const size_t n = chart->stride / LANES;
+
+	/* The directions are orthonormal, so each can be removed once it is known. */
+	for (size_t k = 0; k < chart->directions; k++)
+		remove_direction(direction + k * n, (nt_chart_lanes *)(void *)residual, n);
+}
+
+/* What is missing is taken to be what the others suggest: then it has no residual. */
+static void fill_missing(struct nt_chart *chart)
+{
+	nt_chart_lanes lanes[NT_ANOMALY_METRICS_MAX / LANES];
+	float *row = (float *)(void *)lanes;
+
+	memcpy(row, chart->residual, chart->stride * sizeof(*row));
+	for (int i = 0; i < NT_ANOMALY_FILL_ROUNDS; i++) {
+		memcpy(chart->residual, row, chart->stride * sizeof(*row));
+		remove_subspace(chart, chart->residual);
+		for (size_t j = 0; j < chart->metrics; j++)
+			if (chart->metric[j].is_missing)
+				row[j] -= chart->residual[j];
+	}
+	memcpy(chart->residual, row, chart->stride * sizeof(*row));
+}
+
 /* The residual of the smoothed row beside the subspace, in widths. */
 static void find_residual(struct nt_chart *chart)
 {
-	const nt_chart_lanes *direction = (const nt_chart_lanes *)(const void *)chart->basis;
-	nt_chart_lanes *residual = (nt_chart_lanes *)(void *)chart->residual;
-	const size_t n = chart->stride / LANES;
+	bool any_missing = false;
 
 	for (size_t j = 0; j < chart->metrics; j++) {
 		const struct nt_chart_metric *metric = &chart->metric[j];
 
 		chart->residual[j] =
-			metric->varies ? (float)((metric->level - metric->mean) / metric->width)
-				       : 0.0F;
+			metric->varies && !metric->is_missing
+				? (float)((metric->level - metric->mean) / metric->width)
+				: 0.0F;
+		any_missing |= metric->varies && metric->is_missing;
 	}
-	/* The directions are orthonormal, so each can be removed once it is known. */
-	for (size_t k = 0; k < chart->directions; k++)
-		remove_direction(direction + k * n, residual, n);
+	if (any_missing)
+		fill_missing(chart);
+	remove_subspace(chart, chart->residual);
 }
 
 /* A distance outside an envelope as a term of the score: in widths, limited, less if frequent. */
@@ -133,13 +160,13 @@ static double weigh(double distance, double width, double rate, double *novelty)
 	return weight * term;
 }
 
-static double find_term(struct nt_chart *chart, size_t j, double value, bool missing)
+static double find_term(struct nt_chart *chart, size_t j, double value)
 {
 	struct nt_chart_metric *metric = &chart->metric[j];
 	const struct nt_envelopes *range = &chart->range, *own = &chart->residual_range;
 	double term = 0.0, width;
 
-	if (missing || metric->is_muted)
+	if (metric->is_missing || metric->is_muted)
 		return 0.0;
 	width = range->high[j] - range->low[j];
 	if (metric->varies)
@@ -182,11 +209,11 @@ static void smooth(struct nt_chart *chart, struct nt_chart_metric *metric, doubl
 	metric->level += chart->smooth_rate * (value - metric->level);
 }
 
-static void learn(struct nt_chart *chart, size_t j, double value, bool missing, bool learns)
+static void learn(struct nt_chart *chart, size_t j, double value, bool learns)
 {
 	struct nt_chart_metric *metric = &chart->metric[j];
 
-	if (missing) {
+	if (metric->is_missing) {
 		chart->learned[j] = chart->moments.mean[j];
 		return;
 	}
@@ -197,34 +224,40 @@ static void learn(struct nt_chart *chart, size_t j, double value, bool missing, 
 		metric->is_muted = false;
 	if (!metric->varies)
 		return;
-	(void)nt_envelopes_take(&chart->residual_range, j, chart->residual[j],
-				learns || metric->learn_residual ? 1.0 : chart->creep_rate);
+	/* The residual is there later than the metric, which may be learned by then. */
+	(void)nt_envelopes_take(
+		&chart->residual_range, j, chart->residual[j],
+		learns || metric->learn || metric->learn_residual ? 1.0 : chart->creep_rate);
 	metric->learn_residual -= metric->learn_residual > 0;
 }
 
 double nt_chart_take(struct nt_chart *chart, const double *value, bool learns)
 {
-	bool missing[NT_ANOMALY_METRICS_MAX];
 	double score = 0.0;
 	size_t in_use = 0;
 
 	for (size_t j = 0; j < chart->metrics; j++) {
-		missing[j] = !nt_anomaly_is_value(value[j]);
-		if (missing[j])
+		struct nt_chart_metric *metric = &chart->metric[j];
+		bool was_missing = metric->is_missing;
+
+		metric->is_missing = !nt_anomaly_is_value(value[j]);
+		if (metric->is_missing)
 			continue;
-		note_change(chart, &chart->metric[j], value[j]);
-		smooth(chart, &chart->metric[j], value[j]);
+		note_change(chart, metric, value[j]);
+		if (was_missing) /* the level is of another time */
+			metric->level = value[j];
+		smooth(chart, metric, value[j]);
 	}
 	if (chart->is_fitted)
 		find_residual(chart);
 	for (size_t j = 0; j < chart->metrics; j++) {
 		struct nt_chart_metric *metric = &chart->metric[j];
-		double term = chart->is_fitted ? find_term(chart, j, value[j], missing[j]) : 0.0;
+		double term = chart->is_fitted ? find_term(chart, j, value[j]) : 0.0;
 
 		metric->part += chart->score_rate * (term - metric->part);
 		score += metric->part;
 		in_use += metric->in_use;
-		learn(chart, j, value[j], missing[j], learns);
+		learn(chart, j, value[j], learns);
 	}
 	nt_envelopes_step(&chart->range);
 	nt_envelopes_step(&chart->residual_range);

@@ -12,9 +12,10 @@ struct nt_chart_metric {
 	bool in_use; /* it had a value */
 	bool varies; /* its range was not empty at the last refit */
 	bool is_trouble;
+	bool is_missing; /* in the last row */
 	bool is_muted; /* it changed for the first time, and is learned before it counts */
 	uint32_t learn; /* rows for which the metric is still learned */
-	uint32_t learn_residual;
+	uint32_t learn_residual; /* at least, for its residual */
 	double first; /* its value as long as it is constant */
 	double level; /* smoothed value */
 	double base, width; /* of the last refit: lower end and width of its range */

@@ -7,6 +7,7 @@ static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
 	nt_code_bool(codec, &metric->in_use);
 	nt_code_bool(codec, &metric->varies);
 	nt_code_bool(codec, &metric->is_trouble);
+	nt_code_bool(codec, &metric->is_missing);
 	nt_code_bool(codec, &metric->is_muted);
 	nt_code_u32(codec, &metric->learn, UINT32_MAX);
 	nt_code_u32(codec, &metric->learn_residual, UINT32_MAX);
