@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "detect/anomaly/peers.h"
+#include "detect/thresholds/thresholds.h"
 
 enum {
-	DAY_S = 86400,
+	MINUTE_S = 60,
 	FIRST_ALARMS = 16,
 	LEARNED_PART = 3, /* of a short table without a column `split` */
 };
@@ -258,7 +259,8 @@ static int score_fleet(const struct nt_node_series_options *options, struct nt_f
 			learned < options->learn_rows ? (uint32_t)learned : options->learn_rows;
 		r = nt_anomaly_node_new(&node_options, &work.node[i]);
 	}
-	nt_alarm_budget_init(&work.budget, options->false_alarms, DAY_S / fleet->row_interval_s);
+	nt_alarm_budget_init(&work.budget, options->false_alarms,
+			     (double)NT_ANOMALY_DAY_ROWS * MINUTE_S / fleet->row_interval_s);
 	return r ?: score_rows(fleet, &work);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ int nt_anomaly_node_reserve(struct nt_anomaly_node *node, size_t metrics)
 	if (!name)
 		return -ENOMEM;
 	node->name = name;
+	memset(name + node->metrics, 0, (metrics - node->metrics) * sizeof(*name));
 	if (node->room)
 		nt_anomaly_node_restart(node);
 	node->room = metrics;
@@ -105,8 +107,7 @@ static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *r
 							  : NT_ANOMALY_METRICS_MAX);
 	if (r < 0)
 		return r;
-	(void)strncpy(node->name[j], row->name[i], NT_ANOMALY_NAME_BYTES - 1);
-	node->name[j][NT_ANOMALY_NAME_BYTES - 1] = '\0';
+	(void)snprintf(node->name[j], NT_ANOMALY_NAME_BYTES, "%s", row->name[i]);
 	node->trouble[j] = row->trouble && row->trouble[i];
 	for (int k = 0; k < NT_ANOMALY_VIEW_END; k++)
 		if (node->trouble[j] && node->view[k].chart)

@@ -33,7 +33,9 @@ static void set_alarm_threshold(struct nt_alarm_budget *budget)
 
 void nt_alarm_budget_init(struct nt_alarm_budget *budget, double false_alarms, double day_rows)
 {
-	*budget = (struct nt_alarm_budget){.false_alarms = false_alarms, .day_rows = day_rows};
+	*budget = (struct nt_alarm_budget){
+		.false_alarms = false_alarms < 0.0 ? NT_ANOMALY_FALSE_ALARMS : false_alarms,
+		.day_rows = day_rows};
 	set_alarm_threshold(budget);
 }
 

@@ -27,6 +27,7 @@ struct nt_alarm_budget {
 	double threshold;
 };
 
+/* Negative: the default of false alarms. */
 void nt_alarm_budget_init(struct nt_alarm_budget *budget, double false_alarms, double day_rows);
 
 /* Counts a scored row of a learned node. */

@@ -44,7 +44,7 @@ static bool find_rate(struct nt_minute *minute, struct nt_minute_metric *metric,
 	return true;
 }
 
-void nt_minute_add(struct nt_minute *minute, size_t metric, enum nt_metric_kind kind, double value,
+void nt_minute_add(struct nt_minute *minute, size_t metric, enum nt_minute_kind kind, double value,
 		   uint64_t time_ns)
 {
 	struct nt_minute_metric *at = &minute->metric[metric];

@@ -15,7 +15,7 @@
 
 #include "detect/anomaly/metric.h"
 
-enum nt_metric_kind {
+enum nt_minute_kind {
 	NT_METRIC_GAUGE,
 	NT_METRIC_COUNTER, /* since some start; its rate per second counts */
 	NT_METRIC_TROUBLE, /* a counter of errors and the like */
@@ -42,7 +42,7 @@ struct nt_minute {
  */
 bool nt_minute_is_over(const struct nt_minute *minute, uint64_t time_ns);
 
-void nt_minute_add(struct nt_minute *minute, size_t metric, enum nt_metric_kind kind, double value,
+void nt_minute_add(struct nt_minute *minute, size_t metric, enum nt_minute_kind kind, double value,
 		   uint64_t time_ns);
 
 /* Writes the open minute's row, NaN for metrics without a sample, and begins a new one. */

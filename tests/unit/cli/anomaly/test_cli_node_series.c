@@ -77,7 +77,7 @@ static void metrics_beyond_the_limit_are_left_out_and_counted(void **state)
 				       : line ? "\n"
 					      : "",
 				       line ? "" : "m", j);
-	(void)strncat(text, "\n", sizeof(text) - strlen(text) - 1);
+	(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "\n");
 	write_table(text);
 	assert_int_equal(nt_metric_table_read(path, &table, &error), 0);
 	assert_int_equal(table->metrics, NT_ANOMALY_METRICS_MAX);

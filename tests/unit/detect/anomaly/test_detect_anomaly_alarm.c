@@ -133,7 +133,7 @@ static double close_one(struct nt_minute *minute)
 	return row[0];
 }
 
-static void add_seconds(struct nt_minute *minute, enum nt_metric_kind kind, uint64_t second,
+static void add_seconds(struct nt_minute *minute, enum nt_minute_kind kind, uint64_t second,
 			double value)
 {
 	nt_minute_add(minute, 0, kind, value, second * 1000000000);
