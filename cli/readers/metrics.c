@@ -268,7 +268,7 @@ int nt_metric_table_read(const char *path, struct nt_metric_table **ret_table,
 	nt_auto(nt_metric_table) struct nt_metric_table *table = calloc(1, sizeof(*table));
 	nt_autofree struct metric_header *header = calloc(1, sizeof(*header));
 	nt_auto(nt_lines) struct nt_lines *lines = NULL;
-	char *line;
+	char *line = NULL;
 	int r;
 
 	if (!table || !header)
