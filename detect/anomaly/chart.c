@@ -57,7 +57,7 @@ int nt_chart_new(size_t metrics, uint32_t learn_rows, struct nt_chart **ret_char
 	for (size_t j = 0; j < metrics; j++) {
 		chart->metric[j].learn = learn_rows;
 		chart->metric[j].learn_residual = NT_ANOMALY_RELEARN_ROWS;
-		chart->metric[j].width = 1.0;
+		chart->metric[j].width = chart->metric[j].per_width = 1.0;
 	}
 	*ret_chart = nt_take(chart);
 	return 0;
@@ -136,7 +136,7 @@ static void find_residual(struct nt_chart *chart)
 
 		chart->residual[j] =
 			metric->varies && !metric->is_missing
-				? (float)((metric->level - metric->mean) / metric->width)
+				? (float)((metric->level - metric->mean) * metric->per_width)
 				: 0.0F;
 		any_missing |= metric->varies && metric->is_missing;
 	}

@@ -20,6 +20,7 @@ struct nt_chart_metric {
 	double level; /* smoothed value */
 	double base, width; /* of the last refit: lower end and width of its range */
 	double mean; /* of the last refit */
+	double per_width; /* 1 ÷ width */
 	double novelty, residual_novelty; /* mean distance outside the envelope */
 	double part; /* its term of the score, smoothed */
 };

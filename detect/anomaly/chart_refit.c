@@ -25,6 +25,7 @@ static void set_unit(struct nt_chart *chart, size_t j)
 			 width > NT_ANOMALY_FLAT * fmax(fabs(low), fabs(chart->range.high[j]));
 	metric->base = low;
 	metric->width = metric->varies ? width : 1.0;
+	metric->per_width = 1.0 / metric->width;
 	metric->mean = chart->moments.mean[j];
 	if (metric->varies && varied)
 		nt_envelopes_scale(&chart->residual_range, j, before / metric->width);

@@ -92,15 +92,11 @@ static void extend_block(float *low, float *high, double value)
 	}
 }
 
-double nt_envelopes_take(struct nt_envelopes *envelopes, size_t i, double value, double creep)
+double nt_envelopes_move(struct nt_envelopes *envelopes, size_t i, double value, double creep)
 {
 	size_t at = envelopes->block * envelopes->values + i;
 	double low = envelopes->low[i], high = envelopes->high[i];
 
-	/* Nearly always. */
-	if (value >= (double)envelopes->block_low[at] &&
-	    value <= (double)envelopes->block_high[at] && value >= low && value <= high)
-		return value;
 	if (low <= high && value > high)
 		value = high + creep * (value - high);
 	else if (low <= high && value < low)

@@ -39,8 +39,22 @@ static inline double nt_envelopes_distance(const struct nt_envelopes *envelopes,
 	return value > high ? value - high : value < low ? low - value : 0.0;
 }
 
+/* nt_envelopes_take() for a value that moves a range. */
+double nt_envelopes_move(struct nt_envelopes *envelopes, size_t i, double value, double creep);
+
 /* Takes in a value, wholly (creep 1) or by a share. Returns the value that was taken in. */
-double nt_envelopes_take(struct nt_envelopes *envelopes, size_t i, double value, double creep);
+static inline double nt_envelopes_take(struct nt_envelopes *envelopes, size_t i, double value,
+				       double creep)
+{
+	size_t at = envelopes->block * envelopes->values + i;
+
+	/* Nearly always nothing moves. */
+	if (value >= (double)envelopes->block_low[at] &&
+	    value <= (double)envelopes->block_high[at] && value >= envelopes->low[i] &&
+	    value <= envelopes->high[i])
+		return value;
+	return nt_envelopes_move(envelopes, i, value, creep);
+}
 
 /* Forgets one value's range. */
 void nt_envelopes_forget(struct nt_envelopes *envelopes, size_t i);

@@ -15,6 +15,7 @@ static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
 	nt_code_real(codec, &metric->level);
 	nt_code_real(codec, &metric->base);
 	nt_code_real(codec, &metric->width);
+	metric->per_width = metric->width > 0.0 ? 1.0 / metric->width : 1.0;
 	nt_code_real(codec, &metric->mean);
 	nt_code_real(codec, &metric->novelty);
 	nt_code_real(codec, &metric->residual_novelty);
