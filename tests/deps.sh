@@ -15,7 +15,7 @@ build=(
   clang-14 llvm-14 libbpf-dev bpftool libelf-dev zlib1g-dev
   protobuf-c-compiler libprotobuf-c-dev librdkafka-dev
   libmicrohttpd-dev libjansson-dev libsqlite3-dev libarchive-dev libcurl4-openssl-dev libssl-dev
-  libcyaml-dev uthash-dev
+  libcyaml-dev uthash-dev liblapacke-dev
   curl jq util-linux python3
 )
 check=(libcmocka-dev binutils git python3)
