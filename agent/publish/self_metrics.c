@@ -420,7 +420,7 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"system-takers\"", system.takers_dropped, OVER_CAP),
 	COUNTER("over_cap", "what=\"system-devices\"", system.devices_dropped, OVER_CAP),
 	COUNTER("system_events_single", NULL, system.events,
-		"Single events of processes at level 3."),
+		"Single events of processes at level 1 or above."),
 	COUNTER("system_events_dropped", NULL, system.events_dropped,
 		"The same that were dropped: over the rate of a process, or without room."),
 	COUNTER("system_events_missed", NULL, system.missed,

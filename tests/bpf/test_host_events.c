@@ -214,7 +214,7 @@ static void switch_often(void *data)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
 }
 
-static void single_events_come_at_level_3_alone_and_are_bounded(void **state)
+static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 {
 	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS;
 	struct host_test *test = *state;
@@ -334,7 +334,7 @@ int main(void)
 		HOST_CASE(moves_to_another_cpu_are_counted),
 		HOST_CASE(threads_that_start_later_are_observed),
 		HOST_CASE(a_process_over_the_cap_is_left_out_and_counted),
-		HOST_CASE(single_events_come_at_level_3_alone_and_are_bounded),
+		HOST_CASE(single_events_come_from_level_1_on_and_are_bounded),
 		HOST_CASE(all_tracepoints_are_let_go_within_a_second),
 		cmocka_unit_test(nothing_stays_after_a_kill),
 	};

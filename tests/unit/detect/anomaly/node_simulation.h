@@ -84,7 +84,7 @@ static inline void sim_row(struct node_sim *sim, size_t minute, double value[SIM
 
 static const char *const *sim_names(void)
 {
-	static char text[SIM_METRICS][8];
+	static char text[SIM_METRICS][16];
 	static const char *name[SIM_METRICS];
 
 	for (int j = 0; j < SIM_METRICS; j++) {

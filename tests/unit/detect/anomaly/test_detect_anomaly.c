@@ -209,7 +209,7 @@ static void ten_nodes_that_rise_together_do_not_alarm_and_one_alone_does(void **
 	assert_int_equal(at[0].alarms, 1);
 	assert_true(at[0].score.has_peers);
 	for (int j = 0; j < 6; j++) {
-		char name[8];
+		char name[16];
 
 		(void)snprintf(name, sizeof(name), "m%d", j);
 		assert_true(sim_names_metric(&at[0], name, 6));
@@ -288,7 +288,7 @@ static void metrics_beyond_the_limit_are_counted_and_left_out(void **state)
 	enum {
 		MANY = NT_ANOMALY_METRICS_MAX + 6,
 	};
-	static char text[MANY][8];
+	static char text[MANY][16];
 	const char *name[MANY];
 	double value[MANY] = {0};
 	struct sim_node at;
