@@ -191,7 +191,7 @@ stop_agent() { # stop_agent NAME [SIGNAL]
   unset "agent_pid[$1]"
 }
 
-# start_job train|mpi|mpich|halo|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
+# start_job train|mpi|mpich|halo|verbs|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
 start_job() {
   local kind=$1 ranks=$2 options=() launcher=()
   shift 2
@@ -215,9 +215,9 @@ start_job() {
       "$sim/launch" -n "$ranks" --plain --port "$(free_port)" --pids "$control/pids" "${launcher[@]}" -- \
         tests/sim/ddp_gloo.py --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
       ;;
-    mpi | halo)
-      local program=$sim/mpi_train
-      [ "$kind" = mpi ] || program=$sim/mpi_halo
+    mpi | halo | verbs)
+      local program=$sim/mpi_$kind
+      [ "$kind" != mpi ] || program=$sim/mpi_train
       # mpirun starts its ranks in a session of their own, and ends them on SIGTERM.
       env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         mpirun --oversubscribe --bind-to none --quiet -np "$ranks" "${launcher[@]}" "$program" \
