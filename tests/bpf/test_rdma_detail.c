@@ -170,7 +170,7 @@ static void a_flood_of_posts_is_sampled(void **state)
 	(void)state;
 	(void)nt_attach_detail_rates(shared.attach, (uint32_t)getpid(), &before);
 	/* Another period, whose probability does not depend on the limit of the test before. */
-	(void)usleep(300000);
+	(void)nanosleep(&(const struct timespec){.tv_nsec = 300000000}, NULL);
 	begin_ns = nt_clock_boot_ns();
 	limit_posts(MOST);
 	for (int i = 0; i < FLOOD; i++)
