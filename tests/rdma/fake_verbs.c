@@ -9,6 +9,8 @@
 
 /* tests/rdma/fake_provider.c */
 void fake_provider_fill(struct ibv_context *context);
+uint32_t fake_provider_number(void);
+void fake_provider_connect(uint32_t number, uint32_t peer);
 
 static struct ibv_device device = {.name = "fake0"};
 
@@ -36,6 +38,31 @@ EXPORT struct ibv_context *new_open_device(struct ibv_device *ignored)
 __asm__(".symver old_open_device,ibv_open_device@IBVERBS_1.0");
 __asm__(".symver new_open_device,ibv_open_device@@IBVERBS_1.1");
 
+EXPORT struct ibv_device **ibv_get_device_list(int *ret_count)
+{
+	struct ibv_device **list = calloc(2, sizeof(struct ibv_device *));
+
+	if (!list)
+		return NULL;
+	list[0] = &device;
+	if (ret_count)
+		*ret_count = 1;
+	return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	free((void *)list);
+}
+
+/* fe80::1, of every process: they are on one node. */
+EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	(void)context, (void)port, (void)index;
+	*gid = (union ibv_gid){.raw = {[0] = 0xfe, [1] = 0x80, [15] = 1}};
+	return 0;
+}
+
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct ibv_pd *pd = calloc(1, sizeof(*pd));
@@ -61,7 +88,6 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, vo
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	static uint32_t number = 0x100;
 	struct ibv_qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
@@ -71,7 +97,7 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
 	qp->qp_type = attr->qp_type;
-	qp->qp_num = number++;
+	qp->qp_num = fake_provider_number();
 	return qp;
 }
 
@@ -79,6 +105,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
+	if (mask & IBV_QP_DEST_QPN)
+		fake_provider_connect(qp->qp_num, attr->dest_qp_num);
 	return 0;
 }
 
