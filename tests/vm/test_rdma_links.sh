@@ -18,7 +18,7 @@ if ! tests/vm/vm.sh -p -k "$kernel" >/dev/null; then
   echo "skip: vm: the kernel $kernel cannot be had here"
   exit 77
 fi
-exec tests/vm/vm.sh -k "$kernel" -m 1536 -t 900 -M rdma_rxe -- sh -c "
+exec tests/vm/vm.sh -k "$kernel" -m 1536 -t 2400 -M rdma_rxe -- sh -c "
   ip link set lo up
   rdma link add rxe0 type rxe netdev lo || exit 1
   tests/vm/rdma_ranks.sh"
