@@ -122,8 +122,10 @@ static void a_quota_that_is_used_up_is_no_neighbour(void **state)
 	struct host_cgroup group;
 	bool is_v2, held;
 
-	if (!host_cgroup_make(&group, "cpu", &is_v2))
+	if (!host_cgroup_make(&group, "cpu", &is_v2)) {
+		print_message("skip: cgroup: none can be made here\n");
 		skip();
+	}
 	assert_true(is_v2 ? host_write(group.path, "cpu.max", "20000 100000")
 			  : host_write(group.path, "cpu.cfs_quota_us", "20000"));
 	held = host_observe(*state, burn_in_group, &group, waits_for, &reason, &total);
@@ -150,8 +152,10 @@ static void moves_to_another_cpu_are_counted(void **state)
 {
 	struct nt_system_total total;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		print_message("skip: processors: there is one alone\n");
 		skip();
+	}
 	assert_true(host_observe(*state, wander, NULL, has_moved, NULL, &total));
 	assert_true(total.thread.numa_moves <= total.thread.migrations);
 }

@@ -54,8 +54,10 @@ static void a_direct_read_waits_for_its_block_device(void **state)
 	const enum nt_host_wait reason = NT_HOST_WAIT_BLOCK_IO;
 	struct nt_system_total total;
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, read_directly, NULL, has_requests, &reason, &total));
 	assert_true(total.device[0] != '\0');
 	assert_in_range(total.device_requests, 1, total.requests);
@@ -80,8 +82,10 @@ static void a_file_of_a_server_is_no_block_device(void **state)
 	char *path = getenv("NT_NETWORK_FILE");
 	struct nt_system_total total;
 
-	if (!path)
+	if (!path) {
+		print_message("skip: network-file: NT_NETWORK_FILE names none\n");
 		skip();
+	}
 	assert_true(host_observe(*state, read_again, path, waits_at_all, &reason, &total));
 	assert_int_equal(total.thread.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
 }
@@ -108,8 +112,10 @@ static void a_page_that_is_read_from_disk_is_a_fault(void **state)
 	const enum nt_host_wait reason = NT_HOST_WAIT_FAULT;
 	struct nt_system_total total;
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, touch_pages, NULL, waits_at_all, &reason, &total));
 }
 
@@ -134,8 +140,10 @@ static void what_a_forked_process_reads_is_the_ranks(void **state)
 {
 	struct nt_system_total total;
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, fork_a_reader, NULL, helper_reads, NULL, &total));
 	assert_int_equal(total.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
 }
@@ -180,8 +188,10 @@ static void a_limit_of_memory_makes_the_process_reclaim(void **state)
 	struct host_cgroup group;
 	bool held;
 
-	if (!large[0] || !limit_memory(&group))
+	if (!large[0] || !limit_memory(&group)) {
+		print_message("skip: cgroup: no memory can be limited, or no disk is here\n");
 		skip();
+	}
 	held = host_observe(*state, read_in_group, &group, reclaims, NULL, &total);
 	host_cgroup_remove(&group);
 	assert_true(held);
@@ -214,8 +224,10 @@ static void a_kill_for_want_of_memory_is_counted_for_the_forker(void **state)
 	struct host_cgroup group;
 	bool held;
 
-	if (!limit_memory(&group))
+	if (!limit_memory(&group)) {
+		print_message("skip: cgroup: no memory can be limited here\n");
 		skip();
+	}
 	held = host_observe(test, take_too_much, &group, was_killed, NULL, &total);
 	host_cgroup_remove(&group);
 	assert_true(held);
