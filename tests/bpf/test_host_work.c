@@ -52,7 +52,7 @@ static bool has_requests(const struct nt_system_total *total, const void *data)
 static void a_direct_read_waits_for_its_block_device(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_BLOCK_IO;
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
 	if (!large[0]) {
 		print_message("skip: disk: no file can be made on a disk here\n");
@@ -80,7 +80,7 @@ static void a_file_of_a_server_is_no_block_device(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_NETWORK_FILE;
 	char *path = getenv("NT_NETWORK_FILE");
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
 	if (!path) {
 		print_message("skip: network-file: NT_NETWORK_FILE names none\n");
@@ -110,7 +110,7 @@ static void touch_pages(void *data)
 static void a_page_that_is_read_from_disk_is_a_fault(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_FAULT;
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
 	if (!large[0]) {
 		print_message("skip: disk: no file can be made on a disk here\n");
@@ -138,7 +138,7 @@ static bool helper_reads(const struct nt_system_total *total, const void *data)
 
 static void what_a_forked_process_reads_is_the_ranks(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
 	if (!large[0]) {
 		print_message("skip: disk: no file can be made on a disk here\n");
@@ -184,7 +184,7 @@ static bool limit_memory(struct host_cgroup *group)
 
 static void a_limit_of_memory_makes_the_process_reclaim(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 	struct host_cgroup group;
 	bool held;
 
@@ -218,7 +218,7 @@ static bool was_killed(const struct nt_system_total *total, const void *data)
 
 static void a_kill_for_want_of_memory_is_counted_for_the_forker(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 	struct nt_system_stats stats;
 	struct host_test *test = *state;
 	struct host_cgroup group;

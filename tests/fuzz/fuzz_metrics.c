@@ -2,7 +2,7 @@
 /* A table of metrics of any bytes is read and scored, or is refused with a reason. */
 #include "cli/anomaly/node_report.h"
 #include "cli/anomaly/node_series.h"
-#include "tests/fuzz/cost.h"
+#include "tests/fuzz/lib/cost.h"
 #include "tests/fuzz/lib/trace.h"
 
 static int run(const uint8_t *data, size_t size)
