@@ -14,7 +14,7 @@ static int run(const uint8_t *data, size_t size)
 	struct nt_trace_error error = {0};
 	char path[64];
 	const char *paths[] = {path};
-	nt_autoclose int fd = fuzz_file(data, size, ".csv", path);
+	nt_autoclose int fd = fuzz_file(data, size, "", path);
 	int r = nt_fleet_series_run(&options, paths, 1, &fleet, &error);
 
 	assert(fd >= 0);
