@@ -247,6 +247,8 @@ static const struct metric_row rows[] = {
 	COUNTER("requests", "result=\"malformed\"", levels.malformed, REQUESTS),
 	COUNTER("requests", "result=\"undecodable\"", control_feed.bad, REQUESTS),
 	COUNTER("over_cap", "what=\"requests\"", levels.over_cap, OVER_CAP),
+	COUNTER("control_topic_failures", NULL, control_feed.open_failures,
+		"Failed attempts to read the control topic."),
 	GAUGE("control_topic_open", control_feed.open_now,
 	      "Whether the control topic is being read: 1 or 0."),
 	COUNTER("messages_signed", NULL, publisher.signed_messages,
