@@ -91,9 +91,8 @@ static void on_ranked(void *data, uint32_t pid, uint64_t start_boot_ns)
 	struct nt_agent *agent = data;
 
 	nt_agent_probe_rank(agent, pid, start_boot_ns);
-	if (agent->config->level &&
-	    nt_agent_set_level(agent, pid, start_boot_ns, agent->config->level) < 0)
-		agent->detail_failures++;
+	if (agent->config->level)
+		nt_agent_raise(agent, pid, start_boot_ns, agent->config->level);
 }
 
 static void on_called(void *data, uint32_t pid, uint64_t start_boot_ns)

@@ -218,6 +218,8 @@ void nt_agent_turn_ras(struct nt_agent *agent);
 
 /* agent/agent_level.c: requests for more detail; the turn comes once a second. */
 NT_MUST_CHECK int nt_agent_open_level(struct nt_agent *agent);
+/* Sets the level of a process in all that depends on it. A failure is counted. */
+void nt_agent_raise(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns, uint32_t level);
 void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns);
 void nt_agent_close_level(struct nt_agent *agent);
 /*

@@ -32,10 +32,8 @@ int nt_agent_open_level(struct nt_agent *agent)
 	return nt_control_feed_start(agent->config->bus, &options, &agent->control_feed);
 }
 
-static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level)
+void nt_agent_raise(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns, uint32_t level)
 {
-	struct nt_agent *agent = data;
-
 	if (nt_agent_set_level(agent, pid, start_boot_ns, level) < 0) {
 		agent->detail_failures++;
 		return;
@@ -47,10 +45,15 @@ static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t 
 	nt_info("process %u: level %u", pid, level);
 }
 
-static void on_stack_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id)
+static void on_level(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level)
 {
-	/* Refused ones are counted. */
-	(void)!nt_agent_want_stack(data, pid, start_boot_ns, id);
+	nt_agent_raise(data, pid, start_boot_ns, level);
+}
+
+/* Refused ones are counted. Those over the rate are tried again while the request is in force. */
+static bool on_stack_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id)
+{
+	return nt_agent_want_stack(data, pid, start_boot_ns, id) != -EAGAIN;
 }
 
 static void on_profile_wanted(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id,

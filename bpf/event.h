@@ -297,7 +297,8 @@ enum nt_detail_class {
 	NT_DETAIL_COPIES,
 	NT_DETAIL_ALLOCS, /* of host memory, and their releases */
 	NT_DETAIL_SYNCS, /* too short for an event */
-	NT_DETAIL_CLASSES,
+	NT_DETAIL_POSTS, /* of work requests to a queue pair */
+	NT_DETAIL_CLASSES = 8, /* a power of two; the others are not used */
 };
 
 #define NT_DETAIL_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */
@@ -317,10 +318,18 @@ struct nt_event_detail {
 	struct nt_event_header h; /* flags: NT_CALL_RETURNED */
 	__u64 ret_ns; /* boot time; 0: only its entry was seen */
 	__u64 bytes; /* 0: none, or not known */
-	__u64 value; /* its first word; with NT_CALL_RETURNED its result */
+	/* Its first word; with NT_CALL_RETURNED its result; of NT_DETAIL_POSTS a NT_DETAIL_POST(). */
+	__u64 value;
 	__u32 threshold;
 	__u32 class; /* enum nt_detail_class */
 };
+
+/* Number of the queue pair, opcode of the first request (enum ibv_wr_opcode), requests that were read. */
+#define NT_DETAIL_POST(qpn, opcode, requests)                                                      \
+	((__u32)(qpn) | (__u64)((opcode)&0xffff) << 32 | (__u64)(requests) << 48)
+#define NT_DETAIL_POST_QPN(value)      ((__u32)(value))
+#define NT_DETAIL_POST_OPCODE(value)   ((__u32)((value) >> 32) & 0xffff)
+#define NT_DETAIL_POST_REQUESTS(value) ((__u32)((value) >> 48))
 
 #define NT_GEMM_WATCH_NS     2000000000ULL
 #define NT_GEMM_PERIOD_SHIFT 27 /* from boot time in ns to the number of a period: 134 ms */

@@ -82,7 +82,7 @@ struct nt_host_device {
 struct nt_host_process {
 	__u32 tgid; /* 0: free */
 	__u32 bank; /* of takers: the kernel side adds to bank % 2 */
-	__u32 level; /* from 3 on each event is recorded */
+	__u32 level; /* from 1 on each event is recorded */
 	__u32 events_max; /* in a tenth of a second */
 	__u64 events_since_ns; /* boot time, when that tenth began */
 	__u32 events, helpers; /* events in that tenth; forked processes now */

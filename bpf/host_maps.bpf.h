@@ -96,7 +96,7 @@ static __always_inline void add_thread(__u32 tid, __u32 tgid, const struct nt_ho
 
 enum {
 	TENTH_NS = 100000000,
-	LEVEL_EVENTS = 3,
+	LEVEL_EVENTS = 1,
 };
 
 static __always_inline bool is_recorded(const struct nt_host_process *process)

@@ -167,17 +167,20 @@ static __always_inline void keep_posted(struct nt_rdma_traffic *t, __u64 wr_id, 
 	t->head = head + 1;
 }
 
-static __always_inline void add_request(struct nt_rdma_traffic *t, const struct send_request *r)
+/* The bytes of the request. */
+static __always_inline __u64 add_request(struct nt_rdma_traffic *t, const struct send_request *r)
 {
 	enum nt_rdma_class class = class_of(r->opcode);
 	__u64 bytes = gathered_bytes(r->elements, r->element_count);
 
 	if (bytes & ELEMENTS_CUT)
 		__sync_fetch_and_add(&t->cut, 1);
+	bytes &= ~ELEMENTS_CUT;
 	if (class >= NT_RDMA_CLASSES)
-		return;
+		return bytes;
 	__sync_fetch_and_add(&t->posts[class], 1);
-	__sync_fetch_and_add(&t->bytes[class], bytes & ~ELEMENTS_CUT);
+	__sync_fetch_and_add(&t->bytes[class], bytes);
+	return bytes;
 }
 
 static __always_inline void posts(struct pt_regs *ctx)
@@ -186,6 +189,8 @@ static __always_inline void posts(struct pt_regs *ctx)
 	const __u32 row = NT_COOKIE_ROW(bpf_get_attach_cookie(ctx));
 	struct nt_rdma_key key = {.pid = bpf_get_current_pid_tgid() >> 32};
 	struct nt_rdma_traffic *t;
+	__u32 opcode = 0, requests;
+	__u64 bytes = 0;
 	bool times;
 
 	hit_unseen(row);
@@ -197,20 +202,26 @@ static __always_inline void posts(struct pt_regs *ctx)
 	if (!t)
 		return;
 	times = is_timed(t, bpf_map_lookup_elem(&rdma_watches, &key.pid));
-	for (__u32 i = 0; i < NT_RDMA_REQUESTS && at; i++) {
+	for (requests = 0; requests < NT_RDMA_REQUESTS && at; requests++) {
 		struct send_request request;
 
 		if (bpf_probe_read_user(&request, sizeof(request), (const void *)at) < 0) {
 			__sync_fetch_and_add(&t->unread, 1);
-			return;
+			at = 0;
+			break;
 		}
-		add_request(t, &request);
+		if (!requests)
+			opcode = request.opcode;
+		bytes += add_request(t, &request);
 		if (times && (t->all_signaled || request.flags & REQUEST_SIGNALED))
 			keep_posted(t, request.wr_id, now);
 		at = request.next;
 	}
 	if (at)
 		__sync_fetch_and_add(&t->cut, 1);
+	if (is_detailed())
+		detail_call(NT_DETAIL_POSTS << 16 | row, 0, 0, bytes,
+			    NT_DETAIL_POST(key.qpn, opcode, requests));
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/anomaly/node_report.h"
+#include "cli/anomaly/node_series.h"
 #include "cli/flight/flight.h"
 #include "cli/input/sources.h"
 #include "cli/kineto/nsys.h"
@@ -21,6 +23,8 @@
 #include "cli/report/systrace_metric.h"
 #include "common/options/exit.h"
 #include "common/options/opt.h"
+#include "common/system/clock.h"
+#include "detect/thresholds/thresholds.h"
 
 enum output {
 	OUTPUT_TEXT,
@@ -37,6 +41,12 @@ struct analyze_config {
 	bool windows;
 	char *html; /* NULL: no page */
 	char *rules; /* NULL: our own */
+	/* Of tables of metrics. */
+	enum nt_anomaly_method method;
+	bool peers;
+	double false_alarms;
+	uint64_t row_interval_ns;
+	char *scores; /* NULL: no table of scores */
 };
 
 static const struct nt_opt options[] = {
@@ -54,7 +64,22 @@ static const struct nt_opt options[] = {
 	 "FILE", NULL, NT_OPT_CLI_ONLY},
 	{"from", NT_OPT_CHOICE, offsetof(struct analyze_config, format), "auto", 0, 0,
 	 "format of the files; auto takes that of most files", "FORMAT",
-	 "auto recording kineto straggler systrace flight-recorder nsys timeline", NT_OPT_CLI_ONLY},
+	 "auto recording kineto straggler systrace flight-recorder nsys timeline metrics-csv",
+	 NT_OPT_CLI_ONLY},
+	{"anomaly-method", NT_OPT_CHOICE, offsetof(struct analyze_config, method), "chart", 0, 0,
+	 "of metrics-csv: what scores a row; both reconstructs what the chart suspects", "METHOD",
+	 "chart compressed-sensing both", NT_OPT_CLI_ONLY},
+	{"peers", NT_OPT_BOOL, offsetof(struct analyze_config, peers), "false", 0, 0,
+	 "of metrics-csv: the tables are nodes of one job, compared row by row", NULL, NULL,
+	 NT_OPT_CLI_ONLY},
+	{"false-alarms", NT_OPT_DOUBLE, offsetof(struct analyze_config, false_alarms), "0.2", 0,
+	 1000, "of metrics-csv: accepted false alarms per node and day", NULL, NULL,
+	 NT_OPT_CLI_ONLY},
+	{"row-interval", NT_OPT_DURATION, offsetof(struct analyze_config, row_interval_ns), "1m",
+	 NT_SECOND, 1440 * NT_MINUTE, "of metrics-csv: time between rows if the table has no times",
+	 NULL, NULL, NT_OPT_CLI_ONLY},
+	{"scores", NT_OPT_STRING, offsetof(struct analyze_config, scores), NULL, 0, 0,
+	 "of metrics-csv: also write the score of each row as CSV", "FILE", NULL, NT_OPT_CLI_ONLY},
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_INPUT};
@@ -218,6 +243,13 @@ static int analyze_trace(const struct analyze_config *config, struct nt_sources 
 	return print(config, &report, trace);
 }
 
+static int print_buffer(const struct nt_buf *buf)
+{
+	if (fwrite(buf->data, 1, buf->len, stdout) != buf->len || fflush(stdout) != 0)
+		return fail("cannot write the report");
+	return NT_EXIT_OK;
+}
+
 /* The verdict of sysTrace's own detectors. */
 static int run_systrace(const struct analyze_config *config, const struct nt_sources *sources,
 			const struct nt_sources_choice *choice)
@@ -231,9 +263,7 @@ static int run_systrace(const struct analyze_config *config, const struct nt_sou
 	r = r ?: nt_systrace_run(rules, choice->path, choice->paths, &buf, &error);
 	if (r < 0)
 		return fail_input(sources, r, &error);
-	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
-		return fail("cannot write the report");
-	return NT_EXIT_OK;
+	return print_buffer(&buf);
 }
 
 static int analyze_recording(const struct analyze_config *config, const struct nt_sources *sources,
@@ -267,6 +297,35 @@ static int analyze_recording(const struct analyze_config *config, const struct n
 	return print(config, &report, NULL);
 }
 
+/* Tables of nodes' metrics: scores in place of verdicts. */
+static int analyze_metrics(const struct analyze_config *config, const struct nt_sources *sources,
+			   const struct nt_sources_choice *choice)
+{
+	nt_auto(nt_fleet_series) struct nt_fleet_series *fleet = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	struct nt_trace_error error = {0};
+	const struct nt_node_series_options wanted = {
+		.method = config->method,
+		.peers = config->peers,
+		.false_alarms = config->false_alarms,
+		.row_interval_s = (double)config->row_interval_ns / NT_SECOND,
+		.learn_rows = NT_ANOMALY_LEARN_ROWS,
+	};
+	int r;
+
+	if (config->windows || config->html || config->output > OUTPUT_JSON)
+		return fail("tables of metrics are printed as text or JSON alone");
+	r = nt_fleet_series_run(&wanted, choice->path, choice->paths, &fleet, &error);
+	if (r < 0)
+		return fail_input(sources, r, &error);
+	r = config->output == OUTPUT_JSON ? nt_node_report_json(fleet, &buf)
+					  : nt_node_report_text(fleet, &buf);
+	if (r < 0)
+		return fail(strerrordesc_np(-r));
+	r = config->scores ? nt_node_report_save_scores(fleet, config->scores) : 0;
+	return r < 0 ? fail_page(config->scores, r) : print_buffer(&buf);
+}
+
 static int analyze(const struct analyze_config *config)
 {
 	nt_auto(nt_sources) struct nt_sources *sources = NULL;
@@ -292,6 +351,8 @@ static int analyze(const struct analyze_config *config)
 		return choice.format == NT_FORMAT_SYSTRACE
 			       ? run_systrace(config, sources, &choice)
 			       : fail("--rules requires files of sysTrace: hccl_activity-*.csv");
+	if (choice.format == NT_FORMAT_METRICS)
+		return analyze_metrics(config, sources, &choice);
 	if (choice.format != NT_FORMAT_RECORDING)
 		return analyze_trace(config, sources, &choice);
 	return choice.paths == 1 ? analyze_recording(config, sources, choice.path[0])

@@ -16,8 +16,8 @@ enum {
 #define RETRY_NS (10 * NT_SECOND)
 
 struct nt_control_feed {
-	char *url;
-	struct nt_bus_options options;
+	char *url, *client;
+	struct nt_bus_options options; /* its client is the above */
 	pthread_t thread;
 	bool has_thread;
 
@@ -146,8 +146,10 @@ int nt_control_feed_start(const char *url, const struct nt_bus_options *options,
 		feed->options = *options;
 	feed->options.error = NULL;
 	feed->url = strdup(url);
-	if (!feed->url)
+	feed->client = strdup(feed->options.client ?: "neutracer");
+	if (!feed->url || !feed->client)
 		return -ENOMEM;
+	feed->options.client = feed->client;
 	r = nt_thread_start(&feed->thread, run_feed, feed);
 	if (r < 0)
 		return r;
@@ -172,6 +174,7 @@ void nt_control_feed_stop(struct nt_control_feed *feed)
 	(void)pthread_cond_destroy(&feed->changed);
 	(void)pthread_mutex_destroy(&feed->lock);
 	free(feed->url);
+	free(feed->client);
 	free(feed);
 }
 

@@ -26,7 +26,10 @@ struct nt_control_feed_stats {
 
 struct nt_control_feed;
 
-/* url and options are copied; what options points to is borrowed. The bus is opened by the thread. */
+/*
+ * url, options and its client are copied; the files that its security names are borrowed. The bus is
+ * opened by the thread.
+ */
 NT_MUST_CHECK int nt_control_feed_start(const char *url, const struct nt_bus_options *options,
 					struct nt_control_feed **ret_feed);
 void nt_control_feed_stop(struct nt_control_feed *feed);

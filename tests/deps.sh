@@ -15,7 +15,7 @@ build=(
   clang-14 llvm-14 libbpf-dev bpftool libelf-dev zlib1g-dev
   protobuf-c-compiler libprotobuf-c-dev librdkafka-dev
   libmicrohttpd-dev libjansson-dev libsqlite3-dev libarchive-dev libcurl4-openssl-dev libssl-dev
-  libcyaml-dev uthash-dev
+  libcyaml-dev uthash-dev liblapacke-dev
   curl jq util-linux python3
 )
 check=(libcmocka-dev binutils git python3)
@@ -24,7 +24,7 @@ test=(
   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran lammps python3-torch libopenblas0-pthread
   curl jq procps iproute2 util-linux mount sqlite3 man-db
   python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
-  openjdk-17-jre-headless maven kcat openssl systemd libseccomp2
+  openjdk-17-jre-headless maven kcat protobuf-compiler openssl systemd libseccomp2
   qemu-system-x86 busybox-static xz-utils libibverbs-dev ibverbs-utils ibverbs-providers
   chromium-headless-shell fonts-dejavu-core
 )

@@ -80,6 +80,7 @@ enum nt_detail_kind nt_detail_log_kind(enum nt_detail_class class)
 		[NT_DETAIL_COPIES] = NT_DETAIL_KIND_COPY,
 		[NT_DETAIL_ALLOCS] = NT_DETAIL_KIND_ALLOC,
 		[NT_DETAIL_SYNCS] = NT_DETAIL_KIND_SYNC,
+		[NT_DETAIL_POSTS] = NT_DETAIL_KIND_RDMA,
 	};
 
 	return (unsigned int)class < NT_DETAIL_CLASSES ? kinds[class] : NT_DETAIL_KIND_UNKNOWN;

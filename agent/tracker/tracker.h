@@ -244,12 +244,13 @@ struct nt_level_table;
 
 /*
  * What the requests in force change. `changed`: the level of a process is to be set, which may fail:
- * then it is reported again; `stack`, `profile`: of a new request. `least`: of all processes.
+ * then it is reported again; `stack`: of a new request, until it returns true; `profile`: of a
+ * new request. `least`: of all processes.
  */
 struct nt_tracker_requests {
 	uint32_t least;
 	void (*changed)(void *data, uint32_t pid, uint64_t start_boot_ns, uint32_t level);
-	void (*stack)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id);
+	bool (*stack)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id);
 	void (*profile)(void *data, uint32_t pid, uint64_t start_boot_ns, uint64_t id,
 			const struct nt_profile_wish *wish);
 	void *data;

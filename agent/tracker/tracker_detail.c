@@ -268,11 +268,32 @@ void nt_tracker_detail_comm(struct nt_tracker *tracker, struct nt_rank *rank,
 
 /* ---- calls that the kernel side has sampled --------------------------------------------------- */
 
+enum {
+	POST_WORDS = 3,
+};
+
+static void set_words(const struct nt_event_detail *event, uint64_t word[POST_WORDS],
+		      struct nt_detail_call *record)
+{
+	word[0] = event->value;
+	if (record->kind == NT_DETAIL_KIND_LAUNCH)
+		record->words = 1;
+	if (record->kind == NT_DETAIL_KIND_RDMA) {
+		/* The row has the name that a provider gives the function. */
+		record->call = "ibv_post_send";
+		word[0] = NT_DETAIL_POST_QPN(event->value);
+		word[1] = NT_DETAIL_POST_OPCODE(event->value);
+		word[2] = NT_DETAIL_POST_REQUESTS(event->value);
+		record->words = POST_WORDS;
+	}
+	record->word = record->words ? word : NULL;
+}
+
 void nt_tracker_detail_event(struct nt_tracker *tracker, const struct nt_event_detail *event)
 {
 	const struct nt_probe *probe = nt_probe_row(event->h.row);
 	struct nt_process *process = nt_tracker_process(tracker, event->h.pid);
-	uint64_t word = event->value;
+	uint64_t word[POST_WORDS];
 	struct nt_detail_call record;
 	struct nt_detail_log *log;
 	struct nt_rank *rank;
@@ -297,10 +318,7 @@ void nt_tracker_detail_event(struct nt_tracker *tracker, const struct nt_event_d
 	};
 	if (event->h.flags & NT_CALL_RETURNED)
 		record.result = (int32_t)event->value;
-	if (record.kind == NT_DETAIL_KIND_LAUNCH) {
-		record.word = &word;
-		record.words = 1;
-	}
+	set_words(event, word, &record);
 	log = room_of(tracker, rank, event->h.entry_ns);
 	if (log)
 		(void)nt_detail_log_take(log, &record);

@@ -32,8 +32,8 @@ static void take_stacks(struct nt_process *process, const struct nt_level_table 
 
 		if (!id || id == rank->stack_id)
 			continue;
-		rank->stack_id = id;
-		requests->stack(requests->data, process->pid, process->start_ns, id);
+		if (requests->stack(requests->data, process->pid, process->start_ns, id))
+			rank->stack_id = id;
 	}
 }
 

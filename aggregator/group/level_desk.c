@@ -11,8 +11,9 @@
 #include "common/system/clock.h"
 
 #define SWEEP_NS NT_MINUTE
-#define STACK_NS                                                                                   \
-	NT_MINUTE /* after which an agent that was away takes no stacks or profile any more */
+#define RETRY_NS (5 * NT_SECOND) /* after a failure: publishing waits for brokers */
+/* After which an agent that was away takes no stacks or profile any more. */
+#define STACK_NS NT_MINUTE
 /* What began earlier is the recording of an earlier time, or was found by an earlier aggregator. */
 #define NEW_NS NT_HOUR
 
@@ -24,6 +25,9 @@ struct nt_level_desk {
 	uint64_t swept_ns; /* monotonic */
 	uint64_t served[NT_LEVEL_DESK_INCIDENTS]; /* hashes of their ids, as a ring */
 	size_t serves;
+	uint64_t minute_ns; /* monotonic, when the minute of these incidents began */
+	uint32_t incidents;
+	uint64_t publish_after_ns; /* monotonic */
 
 	pthread_mutex_t lock; /* covers all below */
 	struct nt_level_table *table;
@@ -196,10 +200,11 @@ static int publish_entry(struct nt_bus_producer *bus_producer, const struct nt_l
 	return 0;
 }
 
-/* What the bus does not take is tried again in the next turn, until it expires. */
+/* What the bus does not take is tried again, all of it, until it expires. */
 static void publish_waiting(struct nt_level_desk *desk, struct nt_bus_producer *bus_producer,
 			    uint64_t now_real_ns)
 {
+	bool tries = bus_producer && nt_clock_mono_ns() >= desk->publish_after_ns;
 	size_t left = 0;
 
 	(void)pthread_mutex_lock(&desk->lock);
@@ -207,11 +212,16 @@ static void publish_waiting(struct nt_level_desk *desk, struct nt_bus_producer *
 	for (size_t i = 0; i < desk->waits; i++) {
 		const struct nt_level_entry *entry = &desk->waiting[i];
 
-		if (entry->expires_real_ns <= now_real_ns)
+		if (entry->expires_real_ns <= now_real_ns) {
 			desk->expired++;
-		else if (!bus_producer ||
-			 publish_entry(bus_producer, entry, desk->table, now_real_ns) < 0)
-			desk->waiting[left++] = *entry;
+			continue;
+		}
+		if (tries && publish_entry(bus_producer, entry, desk->table, now_real_ns) == 0)
+			continue;
+		if (tries)
+			desk->publish_after_ns = nt_clock_mono_ns() + RETRY_NS;
+		tries = false;
+		desk->waiting[left++] = *entry;
 	}
 	desk->waits = left;
 	(void)pthread_mutex_unlock(&desk->lock);
@@ -349,6 +359,18 @@ static void request_incident(struct nt_level_desk *desk, const struct nt_snapsho
 	(void)pthread_mutex_unlock(&desk->lock);
 }
 
+/* However many incidents there are, and so even if older ones are no longer known as served. */
+static bool is_over_rate(struct nt_level_desk *desk)
+{
+	const uint64_t now_ns = nt_clock_mono_ns();
+
+	if (!desk->minute_ns || now_ns - desk->minute_ns >= NT_MINUTE) {
+		desk->minute_ns = now_ns;
+		desk->incidents = 0;
+	}
+	return desk->incidents++ >= NT_LEVEL_DESK_A_MINUTE;
+}
+
 static void look_at_incident(struct nt_level_desk *desk, const struct nt_snapshot_job *job,
 			     const struct nt_wire_incident *incident, uint64_t now_real_ns)
 {
@@ -360,6 +382,12 @@ static void look_at_incident(struct nt_level_desk *desk, const struct nt_snapsho
 	if (incident->seen_real_ns + NT_MINUTE < now_real_ns ||
 	    incident->since_real_ns + NEW_NS < now_real_ns)
 		return;
+	if (is_over_rate(desk)) {
+		(void)pthread_mutex_lock(&desk->lock);
+		desk->over_cap++;
+		(void)pthread_mutex_unlock(&desk->lock);
+		return;
+	}
 	request_incident(desk, job, incident, now_real_ns);
 }
 

@@ -20,6 +20,7 @@ enum {
 	NT_LEVEL_DESK_WAITING = 256, /* requests not yet published; further ones: -EBUSY */
 	NT_LEVEL_DESK_RANKS = 4, /* of one incident, without the peer beside it */
 	NT_LEVEL_DESK_INCIDENTS = 1024, /* the last incidents that were requested for */
+	NT_LEVEL_DESK_A_MINUTE = 60, /* incidents that are requested for */
 };
 
 struct nt_level_desk_options {
@@ -34,7 +35,8 @@ struct nt_level_desk_stats {
 	struct nt_control_feed_stats feed;
 	struct nt_level_table_stats table;
 	uint64_t expired; /* not published in time: the bus could not be written */
-	uint64_t over_cap; /* requests for incidents beyond NT_LEVEL_DESK_WAITING */
+	/* Requests for incidents beyond NT_LEVEL_DESK_WAITING, and incidents beyond the rate. */
+	uint64_t over_cap;
 	uint64_t in_force_now;
 };
 

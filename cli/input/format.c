@@ -25,6 +25,7 @@ static const struct {
 	[NT_FORMAT_FLIGHT] = {"flight-recorder dumps", "*.json, *.pkl or *RANK"},
 	[NT_FORMAT_NSYS] = {"Nsight Systems exports", "*.sqlite"},
 	[NT_FORMAT_TIMELINE] = {"timelines of MegatronApp, veScale or StragglerAnalysis", "*.json"},
+	[NT_FORMAT_METRICS] = {"tables of a node's metrics", "*.csv"},
 };
 
 const char *nt_format_name(enum nt_format format)
@@ -68,6 +69,7 @@ bool nt_format_may_be(enum nt_format format, const char *name)
 	case NT_FORMAT_KINETO:
 		return ends_with(name, ".json");
 	case NT_FORMAT_STRAGGLER:
+	case NT_FORMAT_METRICS:
 		return ends_with(name, ".csv");
 	case NT_FORMAT_SYSTRACE:
 		return nt_markers_is_file(name);

@@ -15,6 +15,7 @@ enum nt_format {
 	NT_FORMAT_FLIGHT,
 	NT_FORMAT_NSYS,
 	NT_FORMAT_TIMELINE, /* of many ranks */
+	NT_FORMAT_METRICS, /* of a node; never found by content, only by --from */
 	NT_FORMAT_END,
 };
 

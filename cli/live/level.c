@@ -32,10 +32,10 @@ static const struct nt_opt_program program = {
 	.description =
 		"Without arguments, lists the levels in force. With two, requests LEVEL for TARGET: a "
 		"job by its name or id, a rank as JOB/RANK, or a node as node:NAME.\n\n"
-		"Level 0 is the default: counts and sums. Level 1 adds a record of each call, and the "
-		"data path of RDMA. Level 2 adds samples of stacks. Level 3 adds a record of each "
-		"system event. A level ends by itself, or by setting level 0. The budgets of the agents "
-		"hold at all levels: what they leave out is in the column SHED.",
+		"Level 0 is the default: counts and sums. Level 1 adds records of single calls and of "
+		"single events of the system, and the data path of RDMA. Levels 2 and 3 add nothing more "
+		"so far. A level ends by itself, or by setting level 0. The budgets of the agents hold at "
+		"all levels: what they leave out is in the columns OBSERVED and SHED.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[TARGET LEVEL]",

@@ -122,8 +122,10 @@ static void a_quota_that_is_used_up_is_no_neighbour(void **state)
 	struct host_cgroup group;
 	bool is_v2, held;
 
-	if (!host_cgroup_make(&group, "cpu", &is_v2))
+	if (!host_cgroup_make(&group, "cpu", &is_v2)) {
+		print_message("skip: cgroup: none can be made here\n");
 		skip();
+	}
 	assert_true(is_v2 ? host_write(group.path, "cpu.max", "20000 100000")
 			  : host_write(group.path, "cpu.cfs_quota_us", "20000"));
 	held = host_observe(*state, burn_in_group, &group, waits_for, &reason, &total);
@@ -150,8 +152,10 @@ static void moves_to_another_cpu_are_counted(void **state)
 {
 	struct nt_system_total total;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		print_message("skip: processors: there is one alone\n");
 		skip();
+	}
 	assert_true(host_observe(*state, wander, NULL, has_moved, NULL, &total));
 	assert_true(total.thread.numa_moves <= total.thread.migrations);
 }
@@ -214,7 +218,7 @@ static void switch_often(void *data)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
 }
 
-static void single_events_come_at_level_3_alone_and_are_bounded(void **state)
+static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 {
 	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS;
 	struct host_test *test = *state;
@@ -334,7 +338,7 @@ int main(void)
 		HOST_CASE(moves_to_another_cpu_are_counted),
 		HOST_CASE(threads_that_start_later_are_observed),
 		HOST_CASE(a_process_over_the_cap_is_left_out_and_counted),
-		HOST_CASE(single_events_come_at_level_3_alone_and_are_bounded),
+		HOST_CASE(single_events_come_from_level_1_on_and_are_bounded),
 		HOST_CASE(all_tracepoints_are_let_go_within_a_second),
 		cmocka_unit_test(nothing_stays_after_a_kill),
 	};

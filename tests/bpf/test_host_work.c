@@ -52,10 +52,12 @@ static bool has_requests(const struct nt_system_total *total, const void *data)
 static void a_direct_read_waits_for_its_block_device(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_BLOCK_IO;
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, read_directly, NULL, has_requests, &reason, &total));
 	assert_true(total.device[0] != '\0');
 	assert_in_range(total.device_requests, 1, total.requests);
@@ -78,10 +80,12 @@ static void a_file_of_a_server_is_no_block_device(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_NETWORK_FILE;
 	char *path = getenv("NT_NETWORK_FILE");
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
-	if (!path)
+	if (!path) {
+		print_message("skip: network-file: NT_NETWORK_FILE names none\n");
 		skip();
+	}
 	assert_true(host_observe(*state, read_again, path, waits_at_all, &reason, &total));
 	assert_int_equal(total.thread.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
 }
@@ -106,10 +110,12 @@ static void touch_pages(void *data)
 static void a_page_that_is_read_from_disk_is_a_fault(void **state)
 {
 	const enum nt_host_wait reason = NT_HOST_WAIT_FAULT;
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, touch_pages, NULL, waits_at_all, &reason, &total));
 }
 
@@ -132,10 +138,12 @@ static bool helper_reads(const struct nt_system_total *total, const void *data)
 
 static void what_a_forked_process_reads_is_the_ranks(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 
-	if (!large[0])
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
 		skip();
+	}
 	assert_true(host_observe(*state, fork_a_reader, NULL, helper_reads, NULL, &total));
 	assert_int_equal(total.wait_ns[NT_HOST_WAIT_BLOCK_IO], 0);
 }
@@ -176,12 +184,14 @@ static bool limit_memory(struct host_cgroup *group)
 
 static void a_limit_of_memory_makes_the_process_reclaim(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 	struct host_cgroup group;
 	bool held;
 
-	if (!large[0] || !limit_memory(&group))
+	if (!large[0] || !limit_memory(&group)) {
+		print_message("skip: cgroup: no memory can be limited, or no disk is here\n");
 		skip();
+	}
 	held = host_observe(*state, read_in_group, &group, reclaims, NULL, &total);
 	host_cgroup_remove(&group);
 	assert_true(held);
@@ -208,14 +218,16 @@ static bool was_killed(const struct nt_system_total *total, const void *data)
 
 static void a_kill_for_want_of_memory_is_counted_for_the_forker(void **state)
 {
-	struct nt_system_total total;
+	struct nt_system_total total = {0};
 	struct nt_system_stats stats;
 	struct host_test *test = *state;
 	struct host_cgroup group;
 	bool held;
 
-	if (!limit_memory(&group))
+	if (!limit_memory(&group)) {
+		print_message("skip: cgroup: no memory can be limited here\n");
 		skip();
+	}
 	held = host_observe(test, take_too_much, &group, was_killed, NULL, &total);
 	host_cgroup_remove(&group);
 	assert_true(held);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Real jobs of Open MPI and of MPICH, in C (tests/bpf/mpi_job.c) and in Fortran: calls and bytes per
+ * Real jobs of Open MPI and of MPICH, in C (tests/bpf/mpi/mpi_job.c) and in Fortran: calls and bytes per
  * rank and function are what their ranks counted themselves, to the last byte, and the communicators
  * fit together.
  */
@@ -244,10 +244,15 @@ static int run_implementation(const struct implementation *implementation)
 		cmocka_unit_test(ranks_and_communicators_hang_together),
 		cmocka_unit_test(nobody_leaves_a_barrier_before_all_have_come),
 	};
-	const char *const c[] = {
-		implementation->compiler, "-O1", "-w", "tests/bpf/mpi_job.c", "-o", program, NULL};
-	const char *const fortran[] = {implementation->fortran, "-O1", "-w",    "-J", stub_dir,
-				       "tests/bpf/mpi_job.f90", "-o",  program, NULL};
+	const char *const c[] = {implementation->compiler,
+				 "-O1",
+				 "-w",
+				 "tests/bpf/mpi/mpi_job.c",
+				 "-o",
+				 program,
+				 NULL};
+	const char *const fortran[] = {implementation->fortran,     "-O1", "-w",    "-J", stub_dir,
+				       "tests/bpf/mpi/mpi_job.f90", "-o",  program, NULL};
 	char name[64];
 	int r;
 

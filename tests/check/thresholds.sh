@@ -62,6 +62,16 @@ cat >"$work/allowed" <<'END'
 i < 24
 NT_RANKS_AHEAD
 NT_CACHE_LINE
+NT_ANOMALY_METRICS_MAX
+NT_ANOMALY_VALUE_MAX
+0x1p-53
+NT_ANOMALY_NAME_BYTES
+NT_ANOMALY_RANKED
+vector_size
+SENSING_ALIGN
+STEP = 4
+STRIDE = 2
+aligned_alloc
 APART
 SIGNAL_
 3 * next
@@ -85,7 +95,7 @@ NT_NIC_NODES_MAX
 NT_RECOVERY_BUCKETS
 END
 # shellcheck disable=SC2016 # the dollars are awk's
-tests/files.sh '^detect/.*\.[ch]$' | grep -vE '/(stats|codec|frame|state[a-z_]*)\.[ch]$' |
+tests/files.sh '^detect/.*\.[ch]$' | grep -vE '/(stats|codec|cosine|lesinn|frame|state[a-z_]*)\.[ch]$' |
   tr '\n' '\0' | xargs -0 awk -v list="$work/allowed" '
 BEGIN {
   while ((getline line < list) > 0)
@@ -131,7 +141,7 @@ code ~ /^[ \t]*#[ \t]*include/ { next }
     rest = substr(rest, RSTART + RLENGTH)
     if (token !~ /^[.0-9]/ || token ~ /^0[xX]/)
       continue
-    sub(/[uUlL]+$/, "", token)
+    sub(/[uUlLF]+$/, "", token)
     if (!named && (token in plain || token ~ /^[012]$/ || index_of))
       continue
     print FILENAME ":" FNR ": " token " decides: make it a row of detect/thresholds/thresholds.def"

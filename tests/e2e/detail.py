@@ -99,6 +99,8 @@ def main():
     whole = sum(chance == 1 for of in numbers.values() for _, chance in of)
     if whole < 0.9 * sum(map(len, numbers.values())):
         sys.exit(f'{whole} all-reduces were recorded for certain')
+    if not kinds['DETAIL_KIND_SCHED']:
+        sys.exit('there is no record of a scheduling event')
     if not calls['cudaLaunchKernel']:
         sys.exit('there is no record of cudaLaunchKernel')
     for kind in seen:

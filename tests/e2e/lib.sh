@@ -112,6 +112,7 @@ now_ms() { date +%s%3N; }
 # wait_until SECONDS WHAT COMMAND...: 1 when the time is over. A test whose job needs all processors sets a
 # longer pause between two tries: each costs milliseconds.
 pause=0.1
+starting=20 # seconds that a program may take to start; an emulated machine needs more
 wait_until() {
   local end=$(($(now_ms) + $1 * 1000)) what=$2
   shift 2
@@ -158,7 +159,7 @@ start_aggregator() { # start_aggregator [OPTION...]
   (hidden "$bin/neutracer-aggregator" --bus "spool:$work/spool" --listen "127.0.0.1:$port" \
     --token-file "$work/token" --store "$work/store.db" "$@" >>"$work/log/aggregator.log" 2>&1) &
   agg_pid=$!
-  wait_until 20 "the aggregator to be ready" ready || fail "the aggregator does not come up"
+  wait_until "$starting" "the aggregator to be ready" ready || fail "the aggregator does not come up"
   blind "$agg_pid" || fail "the aggregator can see the control files"
 }
 
@@ -174,7 +175,7 @@ start_agent() { # start_agent NAME [OPTION...]
   (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" ${apart:+--cgroup "$apart"} \
     --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
   agent_pid[$name]=$!
-  wait_until 20 "agent $name to watch" test -s "$work/agent-$name.prom" || fail "agent $name does not come up"
+  wait_until "$starting" "agent $name to watch" test -s "$work/agent-$name.prom" || fail "agent $name does not come up"
   kill -0 "${agent_pid[$name]}" 2>/dev/null || fail "agent $name ended"
   blind "${agent_pid[$name]}" || fail "agent $name can see the control files"
 }
@@ -191,7 +192,7 @@ stop_agent() { # stop_agent NAME [SIGNAL]
   unset "agent_pid[$1]"
 }
 
-# start_job train|mpi|mpich|halo|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
+# start_job train|mpi|mpich|halo|verbs|gloo RANKS [OPTION...] [-- LAUNCHER OPTION...]: options of the program.
 start_job() {
   local kind=$1 ranks=$2 options=() launcher=()
   shift 2
@@ -215,9 +216,9 @@ start_job() {
       "$sim/launch" -n "$ranks" --plain --port "$(free_port)" --pids "$control/pids" "${launcher[@]}" -- \
         tests/sim/ddp_gloo.py --seconds 3600 "${options[@]}" >"$job_log" 2>&1 &
       ;;
-    mpi | halo)
-      local program=$sim/mpi_train
-      [ "$kind" = mpi ] || program=$sim/mpi_halo
+    mpi | halo | verbs)
+      local program=$sim/mpi_$kind
+      [ "$kind" != mpi ] || program=$sim/mpi_train
       # mpirun starts its ranks in a session of their own, and ends them on SIGTERM.
       env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         mpirun --oversubscribe --bind-to none --quiet -np "$ranks" "${launcher[@]}" "$program" \
@@ -229,7 +230,7 @@ start_job() {
     *) fail "no kind of job '$kind'" ;;
   esac
   job_pid=$!
-  wait_until 40 "the job to step" job_steps || fail "the job does not run"
+  wait_until $((2 * starting)) "the job to step" job_steps || fail "the job does not run"
 }
 
 job_steps() {

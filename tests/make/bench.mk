@@ -83,6 +83,17 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lrdkafka
 
+bench_anomaly_objects := $(patsubst %.c,$(B)/obj/%.o,$(wildcard bench/anomaly/*.c))
+$(BENCH)/anomaly: $(bench_anomaly_objects) $(call archives,$(libs_neutracer))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $(bench_anomaly_objects) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
+
+.PHONY: bench-anomaly
+bench-anomaly: $(BENCH)/anomaly ## node scores on labelled series, beside simple methods (SERIES='FILE…' V=1: each series)
+	$(Q)$(BENCH)/anomaly $(if $(filter 0,$(V)),,-v) $(or $(SERIES),$(wildcard tests/data/anomaly/nodes/*.csv.gz))
+
 .PHONY: bench-probes
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)

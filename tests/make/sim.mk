@@ -32,12 +32,12 @@ sim_libs := $(addprefix $(SIM)/lib/,libcuda.so.1 libcudart.so.12 libcudart.so.13
 	libamd_smi.so.24 libamd_smi.so.25 libamd_smi.so.26)
 # Named in NCCL_PROFILER_PLUGIN: `sim` has the tables of all versions, `simN` one.
 sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 sim4 sim5 sim6 sim7)
-sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo train launch selftest selftest_cupti selftest_profiler idle)
+sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo mpi_verbs train launch selftest selftest_cupti selftest_profiler idle)
 
 .PHONY: sim
 sim: $(sim_libs) $(sim_programs) $(sim_plugins) $(SIM)/drop.bpf.o ## build the simulated jobs and the stand-in libraries
 
-$(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o: private sim_cflags += $(sim_mpi_cflags)
+$(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o $(SIM)/obj/mpi_verbs.o: private sim_cflags += $(sim_mpi_cflags)
 $(SIM)/drop.bpf.o: tests/real/drop.bpf.c bpf/vmlinux.h
 	@mkdir -p $(@D)
 	$(call say,BPF,$<)
@@ -128,6 +128,21 @@ $(SIM)/mpi_train: $(addprefix $(SIM)/obj/,mpi_train.o device.o fault.o job.o) $(
 $(SIM)/mpi_halo: $(addprefix $(SIM)/obj/,mpi_halo.o fault.o job.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm
+
+$(SIM)/mpi_verbs: $(addprefix $(SIM)/obj/,mpi_verbs.o fault.o job.o) | $(SIM)/lib/rdma/libibverbs.so.1
+	$(call say,LINK,$@)
+	$(Q)$(CC) -pie -o $@ $^ $(sim_mpi_libs) -lm -ldl
+
+# Stand-ins for libibverbs and its provider, as tests/rdma/fake_verbs.h builds them.
+sim_rdma_cflags := -O1 -fPIC -shared -fno-shrink-wrap -fcf-protection=none
+$(SIM)/lib/rdma/libfake-rdmav34.so: tests/rdma/fake_provider.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_rdma_cflags) -fvisibility=hidden -Wl,--build-id -o $@ $<
+$(SIM)/lib/rdma/libibverbs.so.1: tests/rdma/fake_verbs.c tests/rdma/verbs.map $(SIM)/lib/rdma/libfake-rdmav34.so
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(sim_rdma_cflags) -Wl,--version-script=tests/rdma/verbs.map '-Wl,-rpath,$$ORIGIN' \
+		-o $@ $< $(SIM)/lib/rdma/libfake-rdmav34.so
 
 sim_link = $(CC) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN/lib' -Wl,-rpath-link,$(SIM)/lib
 

@@ -19,7 +19,7 @@ if ! tests/vm/vm.sh -p -k "$kernel" >/dev/null; then
   echo "skip: vm: the kernel $kernel cannot be had here"
   exit 77
 fi
-exec tests/vm/vm.sh -k "$kernel" -t 600 -M rdma_rxe -- sh -c "
+exec tests/vm/vm.sh -k "$kernel" -t 2400 -M rdma_rxe -- sh -c "
   export CMOCKA_MESSAGE_OUTPUT=TAP
   rdma link add rxe0 type rxe netdev lo || exit 1
   '$program'"

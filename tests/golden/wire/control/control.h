@@ -23,7 +23,7 @@ static struct nt_message golden_control = {
 };
 
 /* With the kind of the request. */
-static struct nt_message golden_control_2 = {
+static struct nt_message golden_control_2 __attribute__((unused)) = {
 	.agent = "node-07",
 	.boot = 0xb0070102030405ff,
 	.seq = 1001,

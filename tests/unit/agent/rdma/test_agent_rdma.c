@@ -506,7 +506,7 @@ static void queue_pairs_of_all_processes_are_capped(void **state)
 	nt_rdma_free(rdma);
 }
 
-/* Whoever is no rank leaves first; a rank is never dropped. */
+/* A process that is no rank is dropped first; a rank never is. */
 static void processes_are_capped_and_ranks_stay(void **state)
 {
 	struct nt_rdma *rdma = open_rdma();

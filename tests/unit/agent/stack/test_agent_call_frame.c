@@ -42,7 +42,8 @@ static int find(const uint8_t *code, size_t len, uint64_t pc)
 	memcpy(function + 8, &begin, 4);
 	memcpy(function + 12, &bytes, 4);
 	function[16] = 0; /* no augmentation */
-	memcpy(function + 17, code, len);
+	if (len)
+		memcpy(function + 17, code, len);
 	return nt_call_frame_find(&entry, pc, &frame);
 }
 

@@ -50,7 +50,7 @@ static void texts_and_frames_are_capped(void **state)
 	(void)state;
 	for (; n < 1000; n++) {
 		memset(text, 'a' + n % 26, sizeof(text) - 1);
-		(void)snprintf(text + 990, 11, "%d", n);
+		(void)snprintf(text + 990, 11, "%u", (unsigned int)n % 1000);
 		if (!nt_stack_add(&stack, text, "", 0, false))
 			break;
 	}

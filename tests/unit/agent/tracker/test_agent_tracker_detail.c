@@ -14,7 +14,7 @@ enum {
 static struct {
 	struct nt_detail_call record[RECORDS];
 	char name[RECORDS][32];
-	uint64_t word[RECORDS];
+	uint64_t word[RECORDS][NT_DETAIL_LOG_WORDS];
 	size_t records, messages;
 	char key[128], job[128], pod[64], node[32];
 	struct nt_rank_id rank;
@@ -41,7 +41,8 @@ static void take(const char *key, const struct nt_detail *detail)
 		assert_true(detail->record[i].entry_boot_ns >= before);
 		before = detail->record[i].entry_boot_ns;
 		got.record[got.records] = detail->record[i];
-		got.word[got.records] = detail->record[i].words ? detail->record[i].word[0] : 0;
+		for (size_t j = 0; j < detail->record[i].words; j++)
+			got.word[got.records][j] = detail->record[i].word[j];
 		(void)snprintf(got.name[got.records++], sizeof(got.name[0]), "%s",
 			       detail->record[i].call);
 	}
@@ -202,10 +203,38 @@ static void sampled_launches_keep_their_probability(void **state)
 	assert_int_equal(count_of("cudaLaunchKernel"), 300);
 	assert_true(got.record[0].probability == 0.25);
 	assert_int_equal(got.record[0].kind, NT_DETAIL_KIND_LAUNCH);
-	assert_int_equal(got.word[0], 0xf00);
+	assert_int_equal(got.word[0][0], 0xf00);
 	assert_int_equal(got.seen[NT_DETAIL_KIND_LAUNCH], 1200);
 	assert_int_equal(got.lost[NT_DETAIL_KIND_LAUNCH], 7);
 	assert_int_equal(stats_of(&node).lost, 7);
+	node_stop(&node);
+}
+
+static void a_post_has_its_queue_pair_opcode_and_requests(void **state)
+{
+	struct nt_event_detail event;
+	struct node node;
+	uint16_t row = 0;
+
+	(void)state;
+	start(&node);
+	assert_int_equal(level(&node, 1, 4000), 0);
+	while (nt_probe_row(row)->role != NT_ROLE_TRAFFIC)
+		row++;
+	event = launch(&node, NT_DETAIL_EACH);
+	event.h.row = row;
+	event.class = NT_DETAIL_POSTS;
+	event.bytes = 4096;
+	event.value = NT_DETAIL_POST(0xffffff, 0x1234, 64);
+	nt_tracker_detail_event(node.tracker, &event);
+	nt_tracker_drain(node.tracker, node.now_ns);
+	assert_int_equal(count_of("ibv_post_send"), 1);
+	assert_int_equal(got.record[0].kind, NT_DETAIL_KIND_RDMA);
+	assert_int_equal(got.record[0].bytes, 4096);
+	assert_int_equal(got.record[0].words, 3);
+	assert_int_equal(got.word[0][0], 0xffffff);
+	assert_int_equal(got.word[0][1], 0x1234);
+	assert_int_equal(got.word[0][2], 64);
 	node_stop(&node);
 }
 
@@ -259,7 +288,7 @@ static void other_sources_hand_in_calls_by_thread(void **state)
 	assert_true(got.record[0].probability == 0.5);
 	assert_int_equal(got.record[0].bytes, 65536);
 	assert_int_equal(got.record[0].words, 2);
-	assert_int_equal(got.word[0], 0x51);
+	assert_int_equal(got.word[0][0], 0x51);
 	node_stop(&node);
 }
 
@@ -379,6 +408,7 @@ int main(void)
 		cmocka_unit_test(there_are_no_records_at_level_0),
 		cmocka_unit_test(each_collective_is_one_record_with_the_tags_of_its_rank),
 		cmocka_unit_test(sampled_launches_keep_their_probability),
+		cmocka_unit_test(a_post_has_its_queue_pair_opcode_and_requests),
 		cmocka_unit_test(a_flood_of_collectives_is_sampled_at_the_rate),
 		cmocka_unit_test(other_sources_hand_in_calls_by_thread),
 		cmocka_unit_test(the_end_of_the_level_and_of_the_process_send_what_is_left),

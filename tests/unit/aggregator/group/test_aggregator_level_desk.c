@@ -120,16 +120,16 @@ static void the_queue_has_a_cap_and_repeats_take_no_room(void **state)
 }
 
 /* A job with an incident of rank 5 that fires now, and began `age_ns` ago. */
-static struct nt_snapshot *make_snapshot(uint64_t age_ns, bool is_summary)
+static struct nt_snapshot *make_snapshot(const char *id, uint64_t age_ns, bool is_summary)
 {
 	const uint64_t now_ns = nt_clock_real_ns();
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	const struct nt_snapshot_job **list = nt_snapshot_alloc(snapshot, 1, sizeof(*list));
 	struct nt_snapshot_job *job =
 		nt_test_job("00000000000000a1", "llm", rank_3.name, NT_JOB_RUNNING);
-	struct nt_wire_incident incident =
-		nt_test_incident("00000000000000f1", "firing", &nt_test_rank_5, 1);
+	struct nt_wire_incident incident = nt_test_incident(id, "firing", &nt_test_rank_5, 1);
 
+	incident.id = nt_snapshot_job_text(job, id);
 	incident.since_real_ns = now_ns - age_ns;
 	incident.seen_real_ns = now_ns;
 	nt_test_set_ranks(job, NT_TEST_RANKS);
@@ -143,7 +143,7 @@ static struct nt_snapshot *make_snapshot(uint64_t age_ns, bool is_summary)
 
 static void look(uint64_t age_ns, bool is_summary)
 {
-	struct nt_snapshot *snapshot = make_snapshot(age_ns, is_summary);
+	struct nt_snapshot *snapshot = make_snapshot("00000000000000f1", age_ns, is_summary);
 
 	nt_level_desk_look(scene.desk, snapshot);
 	nt_snapshot_release(snapshot);
@@ -180,6 +180,26 @@ static void incidents_of_others_and_old_ones_raise_nobody(void **state)
 	assert_string_equal(in_force(), "");
 }
 
+/* Each is new, as if there were more than are remembered. */
+static void a_flood_of_incidents_is_bounded(void **state)
+{
+	struct nt_level_desk_stats stats;
+
+	(void)state;
+	turn_desk();
+	for (int i = 0; i < NT_LEVEL_DESK_A_MINUTE + 5; i++) {
+		struct nt_snapshot *snapshot;
+		char id[32];
+
+		(void)snprintf(id, sizeof(id), "%016x", i + 1);
+		snapshot = make_snapshot(id, NT_MINUTE, false);
+		nt_level_desk_look(scene.desk, snapshot);
+		nt_snapshot_release(snapshot);
+	}
+	nt_level_desk_stats(scene.desk, &stats);
+	assert_int_equal(stats.over_cap, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +212,7 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(incidents_of_others_and_old_ones_raise_nobody,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_flood_of_incidents_is_bounded, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "detect/anomaly/moments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int nt_moments_new(struct nt_moments *moments, size_t metrics)
+{
+	*moments = (struct nt_moments){.metrics = metrics};
+	moments->mean = calloc(metrics, sizeof(*moments->mean));
+	moments->away = calloc(metrics, sizeof(*moments->away));
+	moments->after = calloc(metrics, sizeof(*moments->after));
+	moments->sum = calloc(metrics * (metrics + 1) / 2, sizeof(*moments->sum));
+	if (moments->mean && moments->away && moments->after && moments->sum)
+		return 0;
+	nt_moments_release(moments);
+	return -ENOMEM;
+}
+
+void nt_moments_release(struct nt_moments *moments)
+{
+	free(moments->mean);
+	free(moments->away);
+	free(moments->after);
+	free(moments->sum);
+	*moments = (struct nt_moments){0};
+}
+
+void nt_moments_add(struct nt_moments *moments, const double *row, double keep)
+{
+	double *restrict away = moments->away, *restrict after = moments->after;
+	double *restrict sum = moments->sum;
+	const size_t n = moments->metrics;
+
+	moments->weight = moments->weight * keep + 1.0;
+	for (size_t i = 0; i < n; i++) {
+		away[i] = row[i] - moments->mean[i];
+		moments->mean[i] += away[i] / moments->weight;
+		after[i] = row[i] - moments->mean[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = 0; j <= i; j++)
+			sum[j] = sum[j] * keep + away[i] * after[j];
+		sum += i + 1;
+	}
+}
+
+double nt_moments_covariance(const struct nt_moments *moments, size_t i, size_t j)
+{
+	size_t low = i < j ? i : j, high = i < j ? j : i;
+
+	return moments->weight > 0.0 ? moments->sum[high * (high + 1) / 2 + low] / moments->weight
+				     : 0.0;
+}
+
+void nt_moments_code(struct nt_codec *codec, struct nt_moments *moments)
+{
+	nt_code_real(codec, &moments->weight);
+	nt_code_fail(codec, moments->weight < 0.0);
+	nt_code_reals(codec, moments->mean, moments->metrics);
+	nt_code_reals(codec, moments->sum, moments->metrics * (moments->metrics + 1) / 2);
+}

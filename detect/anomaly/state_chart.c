@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Serialization of a chart. What follows from thresholds is not stored. */
+#include "detect/anomaly/chart_impl.h"
+
+static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
+{
+	nt_code_bool(codec, &metric->in_use);
+	nt_code_bool(codec, &metric->varies);
+	nt_code_bool(codec, &metric->is_trouble);
+	nt_code_bool(codec, &metric->is_missing);
+	nt_code_bool(codec, &metric->is_muted);
+	nt_code_u32(codec, &metric->learn, UINT32_MAX);
+	nt_code_u32(codec, &metric->learn_residual, UINT32_MAX);
+	nt_code_real(codec, &metric->first);
+	nt_code_real(codec, &metric->level);
+	nt_code_real(codec, &metric->base);
+	nt_code_real(codec, &metric->width);
+	metric->per_width = metric->width > 0.0 ? 1.0 / metric->width : 1.0;
+	nt_code_real(codec, &metric->mean);
+	nt_code_real(codec, &metric->novelty);
+	nt_code_real(codec, &metric->residual_novelty);
+	nt_code_real(codec, &metric->part);
+	nt_code_fail(codec, !(metric->width > 0.0) || metric->novelty < 0.0 ||
+				    metric->residual_novelty < 0.0 || metric->part < 0.0);
+}
+
+/* A component of a unit vector. */
+static void code_lane(struct nt_codec *codec, float *value)
+{
+	double wide = *value;
+
+	nt_code_real(codec, &wide);
+	nt_code_fail(codec, wide > 2.0 || wide < -2.0);
+	*value = codec->error ? 0.0F : (float)wide;
+}
+
+void nt_chart_code(struct nt_codec *codec, struct nt_chart *chart)
+{
+	uint32_t metrics = (uint32_t)chart->metrics, directions = (uint32_t)chart->directions;
+
+	nt_code_u32(codec, &metrics, NT_ANOMALY_METRICS_MAX);
+	nt_code_fail(codec, metrics != chart->metrics);
+	nt_code_u32(codec, &directions, metrics ? metrics - 1 : 0);
+	nt_code_u32(codec, &chart->since_refit, UINT32_MAX);
+	nt_code_bool(codec, &chart->is_fitted);
+	for (size_t j = 0; j < chart->metrics; j++)
+		code_metric(codec, &chart->metric[j]);
+	nt_moments_code(codec, &chart->moments);
+	nt_envelopes_code(codec, &chart->range);
+	nt_envelopes_code(codec, &chart->residual_range);
+	chart->directions = codec->error ? 0 : directions;
+	for (size_t k = 0; k < chart->directions; k++)
+		for (size_t j = 0; j < chart->metrics; j++)
+			code_lane(codec, &chart->basis[k * chart->stride + j]);
+	nt_code_real(codec, &chart->score);
+	if (codec->loads)
+		chart->refit_begun = false;
+}

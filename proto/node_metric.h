@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The metrics of NodeVector: one table of their names, units and kinds for all programs. */
+#ifndef NT_PROTO_NODE_METRIC_H
+#define NT_PROTO_NODE_METRIC_H
+
+enum nt_node_metric_kind {
+	NT_NODE_METRIC_GAUGE,
+	NT_NODE_METRIC_RATIO, /* a gauge from 0 to 1 */
+	NT_NODE_METRIC_COUNTER, /* since some start; its rate per second counts */
+	NT_NODE_METRIC_TROUBLE, /* a counter of errors and the like: its largest rate counts */
+};
+
+struct nt_node_metric {
+	const char *name, *unit, *about;
+	enum nt_node_metric_kind kind;
+};
+
+/* NULL: a metric of another version, which is a gauge. */
+const struct nt_node_metric *nt_node_metric_find(const char *name);
+
+#endif

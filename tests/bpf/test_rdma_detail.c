@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Posts to queue pairs of a process at level 1, one record each (bpf/traffic.bpf.h). */
+#include "agent/rdma/provider_file.h"
+#include "agent/rdma/traffic_map.h"
+#include "tests/bpf/harness.h"
+#include "tests/rdma/fake_verbs.h"
+
+enum {
+	POSTS = 500,
+	DETAILS_MAX = 4096,
+	FLOOD = 20000,
+	MOST = 50, /* of a flood, in a period */
+};
+
+static struct fake_verbs fake;
+static struct harness shared;
+static struct nt_rank_probe *probe;
+static enum nt_attach_mode mode_now;
+static struct nt_event_detail detail[DETAILS_MAX];
+static size_t details;
+
+static void keep_record(void *data, const struct nt_event_detail *event)
+{
+	(void)data;
+	if (details < DETAILS_MAX)
+		detail[details++] = *event;
+}
+
+static size_t poll_records(void)
+{
+	details = 0;
+	while (nt_attach_poll_details(shared.attach) > 0)
+		;
+	return details;
+}
+
+static void limit_posts(uint32_t most)
+{
+	const struct nt_detail_limits limits = {.most = {[NT_DETAIL_POSTS] = most}};
+
+	assert_int_equal(
+		nt_attach_set_detail(shared.attach, (uint32_t)getpid(), most ? &limits : NULL), 0);
+	nt_attach_set_detailed(shared.attach, most ? 1 : 0);
+}
+
+static int attach_posts(void **state)
+{
+	struct nt_attach_options options = harness_options(mode_now);
+	struct nt_rank_probe_sites sites = {.begins = 1};
+	struct nt_provider_place place;
+	nt_autoclose int fd = open(fake.provider, O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	options.detail = keep_record;
+	harness_init(&shared, &options);
+	assert_true(fake_verbs_open(&fake));
+	assert_int_equal(nt_provider_file_read((uint32_t)getpid(), fd,
+					       (uintptr_t)fake.context->ops.post_send,
+					       (uintptr_t)fake.context->ops.poll_cq, &place),
+			 0);
+	sites.row = harness_row("post_send", (enum nt_library)NT_LIBRARY_RDMA_POST);
+	sites.begin[0].offset = place.post_offset;
+	assert_int_equal(nt_rank_probe_new_at(nt_attach_loader(shared.attach), fd,
+					      (uint32_t)getpid(), &sites, &probe),
+			 0);
+	*fake.ignores = 1;
+	return 0;
+}
+
+static int detach_posts(void **state)
+{
+	(void)state;
+	nt_rank_probe_free(probe);
+	harness_release(&shared);
+	return 0;
+}
+
+/* A chain of that many writes of `bytes` each. */
+static void post_chain(struct ibv_qp *qp, uint32_t requests, uint32_t bytes)
+{
+	struct ibv_sge sge = {.length = bytes};
+	struct ibv_send_wr wr[4], *bad;
+
+	for (uint32_t i = 0; i < requests; i++)
+		wr[i] = (struct ibv_send_wr){.sg_list = &sge,
+					     .num_sge = 1,
+					     .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+					     .next = i + 1 < requests ? &wr[i + 1] : NULL};
+	assert_int_equal(ibv_post_send(qp, wr, &bad), 0);
+}
+
+static void no_post_is_recorded_at_level_0(void **state)
+{
+	struct ibv_qp *qp = fake_verbs_qp(&fake, 0);
+
+	(void)state;
+	for (int i = 0; i < POSTS; i++)
+		post_chain(qp, 1, 1);
+	assert_int_equal(poll_records(), 0);
+	/* While another process is at level 1. */
+	nt_attach_set_detailed(shared.attach, 1);
+	for (int i = 0; i < POSTS; i++)
+		post_chain(qp, 1, 1);
+	assert_int_equal(poll_records(), 0);
+	nt_attach_set_detailed(shared.attach, 0);
+}
+
+static void each_post_is_recorded_once_with_its_queue_pair_and_bytes(void **state)
+{
+	struct ibv_qp *const qp[] = {fake_verbs_qp(&fake, 0), fake_verbs_qp(&fake, 0)};
+	const uint64_t begin_ns = nt_clock_boot_ns();
+
+	(void)state;
+	limit_posts(INT32_MAX);
+	for (uint32_t i = 0; i < POSTS; i++)
+		post_chain(qp[i % 2], 1 + i % 4, 1000 + i);
+	limit_posts(0);
+	assert_int_equal(poll_records(), POSTS);
+	for (uint32_t i = 0; i < POSTS; i++) {
+		const struct nt_event_detail *e = &detail[i];
+
+		assert_int_equal(e->class, NT_DETAIL_POSTS);
+		assert_int_equal(e->h.row,
+				 harness_row("post_send", (enum nt_library)NT_LIBRARY_RDMA_POST));
+		assert_int_equal(e->h.pid, getpid());
+		assert_int_equal(e->h.tid, getpid());
+		assert_int_equal(e->h.flags, 0);
+		assert_true(e->h.entry_ns >= begin_ns);
+		assert_int_equal(e->threshold, NT_DETAIL_EACH);
+		assert_int_equal(e->bytes, (uint64_t)(1 + i % 4) * (1000 + i));
+		assert_int_equal(NT_DETAIL_POST_QPN(e->value), qp[i % 2]->qp_num);
+		assert_int_equal(NT_DETAIL_POST_OPCODE(e->value), IBV_WR_RDMA_WRITE_WITH_IMM);
+		assert_int_equal(NT_DETAIL_POST_REQUESTS(e->value), 1 + i % 4);
+	}
+}
+
+/* Pointers that cannot be read, and a chain that is a loop: one record each, with what was read. */
+static void hostile_posts_are_records_of_what_was_read(void **state)
+{
+	struct ibv_qp *qp = fake_verbs_qp(&fake, 0);
+	struct ibv_sge sge = {.length = 3};
+	struct ibv_send_wr loop = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = (enum ibv_wr_opcode)0x12345,
+				   .next = &loop},
+			   *bad;
+
+	(void)state;
+	limit_posts(INT32_MAX);
+	assert_int_equal(ibv_post_send(qp, &loop, &bad), 0);
+	assert_int_equal(ibv_post_send(qp, (struct ibv_send_wr *)0xdead0000, &bad), 0);
+	limit_posts(0);
+	assert_int_equal(poll_records(), 2);
+	assert_int_equal(NT_DETAIL_POST_REQUESTS(detail[0].value), NT_RDMA_REQUESTS);
+	assert_int_equal(NT_DETAIL_POST_OPCODE(detail[0].value), 0x2345);
+	assert_int_equal(NT_DETAIL_POST_QPN(detail[0].value), qp->qp_num);
+	assert_int_equal(detail[0].bytes, 3 * NT_RDMA_REQUESTS);
+	assert_int_equal(NT_DETAIL_POST_REQUESTS(detail[1].value), 0);
+	assert_int_equal(detail[1].bytes, 0);
+}
+
+/* Above the limit posts are sampled, and the sampled ones stand for all. */
+static void a_flood_of_posts_is_sampled(void **state)
+{
+	struct ibv_qp *qp = fake_verbs_qp(&fake, 0);
+	struct nt_detail_rates before = {0}, after;
+	uint64_t begin_ns, periods;
+	double estimate = 0, variance = 0, error;
+
+	(void)state;
+	(void)nt_attach_detail_rates(shared.attach, (uint32_t)getpid(), &before);
+	/* Another period, whose probability does not depend on the limit of the test before. */
+	(void)nanosleep(&(const struct timespec){.tv_nsec = 300000000}, NULL);
+	begin_ns = nt_clock_boot_ns();
+	limit_posts(MOST);
+	for (int i = 0; i < FLOOD; i++)
+		post_chain(qp, 1, 1);
+	limit_posts(0);
+	periods = ((nt_clock_boot_ns() - begin_ns) >> NT_DETAIL_SHIFT) + 2;
+	(void)poll_records();
+	assert_true(nt_attach_detail_rates(shared.attach, (uint32_t)getpid(), &after));
+	assert_int_equal(after.of[NT_DETAIL_POSTS].seen - before.of[NT_DETAIL_POSTS].seen, FLOOD);
+	assert_in_range(details, 1, 2 * MOST * periods);
+	for (size_t i = 0; i < details; i++) {
+		const double p = ((double)detail[i].threshold + 1) / 4294967296.0;
+
+		estimate += 1 / p;
+		variance += (1 - p) / p / p;
+	}
+	estimate += (double)(after.of[NT_DETAIL_POSTS].lost - before.of[NT_DETAIL_POSTS].lost);
+	error = estimate - FLOOD;
+	assert_true(error * error <= 36 * variance + 400);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_post_is_recorded_at_level_0),
+		cmocka_unit_test(each_post_is_recorded_once_with_its_queue_pair_and_bytes),
+		cmocka_unit_test(hostile_posts_are_records_of_what_was_read),
+		cmocka_unit_test(a_flood_of_posts_is_sampled),
+	};
+	static const enum nt_attach_mode modes[] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI,
+						    NT_ATTACH_PERF};
+	int failed = 0;
+
+	if (!stub_begin() || !fake_verbs_build(&fake)) {
+		stub_clean();
+		printf("skip: bpf: the stand-in for libibverbs cannot be built\n");
+		return EXIT_SKIP;
+	}
+	if (stub_only())
+		return 0;
+	if (!harness_can_load()) {
+		stub_clean();
+		return EXIT_SKIP;
+	}
+	if (!fake_verbs_load(&fake))
+		return 1;
+	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++) {
+		mode_now = modes[m];
+		if (harness_has_mode(mode_now))
+			failed += cmocka_run_group_tests(tests, attach_posts, detach_posts);
+	}
+	stub_clean();
+	return failed;
+}
