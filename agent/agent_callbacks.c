@@ -229,7 +229,7 @@ static int describe(void *data, uint32_t pid, struct nt_process_facts *ret_facts
 	return nt_process_describe(pid, &env, ret_facts);
 }
 
-static void on_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
+void nt_agent_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held)
 {
 	(void)data;
 	(void)nt_warn(0,
@@ -353,7 +353,7 @@ static void on_heartbeat(void *data, const char *key, uint32_t ranks, uint64_t w
 /* Before any thread exists: a later fork would have to deal with all threads. */
 int nt_agent_open_workers(struct nt_agent *agent)
 {
-	const struct nt_process_reader_hooks hooks = {.stalled = on_stalled, .data = agent};
+	const struct nt_process_reader_hooks hooks = {.stalled = nt_agent_stalled, .data = agent};
 	int r = nt_quarantine_new(&agent->quarantine);
 
 	if (r == 0)
@@ -441,7 +441,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			    .exited = on_exited,
 			    .evicted = on_evicted,
 			    .refused = on_refused,
-			    .stalled = on_stalled,
+			    .stalled = nt_agent_stalled,
 			    .data = agent},
 	};
 	int r;

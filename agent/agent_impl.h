@@ -200,6 +200,9 @@ void nt_agent_want_profile(struct nt_agent *agent, uint32_t pid, uint64_t start_
 			   uint64_t request, const struct nt_profile_wish *wish);
 NT_MUST_CHECK int nt_agent_open_profiler(struct nt_agent *agent);
 
+/* agent/agent_callbacks.c: a process has kept a worker waiting, which is logged. */
+void nt_agent_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bool held);
+
 /*
  * agent/agent_rdma.c: queue pairs. The first is a callback of agent/probes/attach.h, the second one of
  * the tracker. made: true if the library is its own.

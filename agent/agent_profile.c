@@ -8,7 +8,7 @@
 static void send_profile(struct nt_agent *agent, const struct nt_profiler_order *order,
 			 struct nt_window_profile *profile)
 {
-	if (!nt_tracker_profile_taken(agent->tracker, order->task.pid, order->start_boot_ns,
+	if (!nt_tracker_profile_taken(agent->tracker, order->task.pid, order->task.start_boot_ns,
 				      profile))
 		agent->profiles_unsent++;
 }
@@ -19,27 +19,43 @@ static void on_profile(void *data, const struct nt_profiler_order *order,
 	send_profile(data, order, profile);
 }
 
+static const char *refusal(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return "other profiles are being taken on the node";
+	case -EDQUOT:
+		return "other profiles of the same pod, container or user are being taken";
+	case -EACCES:
+		return "the process is in quarantine: reading it took too long";
+	default:
+		return "the agent could not start a worker";
+	}
+}
+
 void nt_agent_want_profile(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns,
 			   uint64_t request, const struct nt_profile_wish *wish)
 {
-	struct nt_profiler_order order = {.request = request, .start_boot_ns = start_boot_ns};
+	struct nt_profiler_order order = {
+		.request = request,
+		.task = {.pid = pid, .start_boot_ns = start_boot_ns, .wish = *wish},
+	};
 	struct nt_window_profile *state;
-	const char *reason = "";
 	int r;
 
-	order.task.pid = pid;
-	order.task.wish = *wish;
+	if (nt_owner_read(pid, &order.owner) < 0)
+		order.owner = (struct nt_owner){0};
 	if (!nt_tracker_stack_threads(agent->tracker, pid, start_boot_ns, order.task.thread))
 		return;
 	r = nt_profiler_begin(agent->profiler, &order);
-	if (r < 0)
-		reason = r == -EAGAIN ? "other profiles are being taken on the node"
-				      : "the agent could not start a worker";
-	if (nt_window_profile_state(request, wish, r == 0, reason, &state) == 0)
+	if (nt_window_profile_state(request, wish, r == 0, r < 0 ? refusal(r) : "", &state) == 0)
 		send_profile(agent, &order, state);
 }
 
 int nt_agent_open_profiler(struct nt_agent *agent)
 {
-	return nt_profiler_new(&agent->workers, on_profile, agent, &agent->profiler);
+	const struct nt_profiler_hooks hooks = {
+		.done = on_profile, .stalled = nt_agent_stalled, .data = agent};
+
+	return nt_profiler_new(&agent->workers, agent->quarantine, &hooks, &agent->profiler);
 }

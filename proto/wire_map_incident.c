@@ -54,6 +54,9 @@ static const struct nt_wire_field fields_nt_wire_profile[] = {
 	TEXT(Profile, nt_wire_profile, interpreter),
 	MANY(Profile, nt_wire_profile, stack, stacks, NT_WIRE_MAX_PROFILE_STACKS, ProfileStack, nt_wire_profile_stack),
 	MANY(Profile, nt_wire_profile, frame, frames, NT_WIRE_MAX_PROFILE_STACKS, StackFrame, nt_wire_stack_frame),
+	U64(Profile, nt_wire_profile, torn),
+	U64(Profile, nt_wire_profile, empty),
+	U64(Profile, nt_wire_profile, cpu_ns),
 };
 SHAPE_SHARED(nt_wire_profile, profile, nt_wire_profile_shape);
 

@@ -23,7 +23,7 @@ struct nt_wire_profile {
 	uint64_t request, begin_boot_ns, duration_ns;
 	bool is_running;
 	uint32_t hz, kind;
-	uint64_t taken, missed, left_out;
+	uint64_t taken, missed, left_out, torn, empty, cpu_ns;
 	const char *reason, *interpreter;
 	struct nt_wire_profile_stack *stack;
 	size_t stacks;

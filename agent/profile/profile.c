@@ -30,7 +30,7 @@ void nt_profile_init(struct nt_profile *profile)
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static bool is_frame(const struct nt_profile *profile, const struct nt_stack_frame *frame,
-		     const char *function, const char *file, bool is_native)
+		     const char *function, const char *file, uint32_t is_native)
 {
 	return frame->is_native == is_native &&
 	       strcmp(profile->text + frame->function, function) == 0 &&
@@ -62,19 +62,17 @@ static uint32_t file_text(struct nt_profile *profile, const char *file)
 }
 
 /* Its number; -1: no room. */
-static int find_frame(struct nt_profile *profile, const struct nt_stack *stack,
-		      const struct nt_stack_frame *wanted)
+static int find_frame(struct nt_profile *profile, const char *function, const char *file,
+		      uint32_t is_native)
 {
-	const char *function = nt_stack_text_at(stack, wanted->function);
-	const char *file = nt_stack_text_at(stack, wanted->file);
-	const uint64_t hash = nt_hash_mix(
-		nt_hash_text(nt_hash_text(NT_HASH_SEED + wanted->is_native, function), file));
+	const uint64_t hash =
+		nt_hash_mix(nt_hash_text(nt_hash_text(NT_HASH_SEED + is_native, function), file));
 	uint32_t slot = (uint32_t)(hash % SLOTS);
-	struct nt_stack_frame frame = {.is_native = wanted->is_native};
+	struct nt_stack_frame frame = {.is_native = is_native};
 
 	for (; profile_index.frame[slot]; slot = (slot + 1) % SLOTS)
 		if (is_frame(profile, &profile->frame[profile_index.frame[slot] - 1], function,
-			     file, wanted->is_native))
+			     file, is_native))
 			return profile_index.frame[slot] - 1;
 	if (profile->frames == NT_PROFILE_FRAMES)
 		return -1;
@@ -92,7 +90,7 @@ static int find_frame(struct nt_profile *profile, const struct nt_stack *stack,
 /* One sample of a thread, with the numbers of its frames. */
 struct thread_sample {
 	struct nt_profile_stack stack;
-	uint16_t number[NT_PROFILE_DEPTH];
+	uint16_t number[NT_PROFILE_DEPTH + NT_PROFILE_MARKS];
 };
 
 static bool is_stack(const struct nt_profile *profile, const struct nt_profile_stack *stack,
@@ -133,34 +131,62 @@ static bool count_sample(struct nt_profile *profile, struct thread_sample *sampl
 	return true;
 }
 
+/* False: no room. */
+static bool add_sample_frame(struct nt_profile *profile, struct thread_sample *sample,
+			     const char *function, const char *file, uint32_t is_native)
+{
+	const int number = find_frame(profile, function, file, is_native);
+
+	if (number >= 0)
+		sample->number[sample->stack.frames++] = (uint16_t)number;
+	return number >= 0;
+}
+
+static bool add_sample_frames(struct nt_profile *profile, const struct nt_stack *stack,
+			      const struct nt_stack_thread *thread, struct thread_sample *sample)
+{
+	const uint32_t most = thread->frames < NT_PROFILE_DEPTH ? thread->frames : NT_PROFILE_DEPTH;
+
+	if (thread->is_torn && !add_sample_frame(profile, sample, NT_PROFILE_TORN, "", true))
+		return false;
+	for (uint32_t i = 0; i < most; i++) {
+		const struct nt_stack_frame *frame = &stack->frame[thread->first + i];
+
+		if (!add_sample_frame(profile, sample, nt_stack_text_at(stack, frame->function),
+				      nt_stack_text_at(stack, frame->file), frame->is_native))
+			return false;
+	}
+	sample->stack.left_out += thread->frames - most;
+	return !sample->stack.left_out ||
+	       add_sample_frame(profile, sample, NT_PROFILE_OUTER, "", true);
+}
+
+/* Whether it runs is not known of the holder of the GIL if that has no thread's id. */
+static bool is_on_cpu(const struct nt_stack_thread *thread)
+{
+	return thread->state == 'R' || (thread->state == '?' && thread->holds_gil);
+}
+
 static bool add_thread_sample(struct nt_profile *profile, const struct nt_stack *stack,
 			      const struct nt_stack_thread *thread)
 {
 	struct thread_sample sample = {
-		.stack = {.on_cpu = thread->state == 'R', .left_out = thread->left_out}};
+		.stack = {.on_cpu = is_on_cpu(thread), .left_out = thread->left_out}};
 
 	memcpy(sample.stack.thread, thread->name, sizeof(sample.stack.thread));
 	sample.stack.thread[NT_STACK_NAME - 1] = '\0';
-	for (uint32_t i = 0; i < thread->frames; i++) {
-		int number;
-
-		if (i >= NT_PROFILE_DEPTH) {
-			sample.stack.left_out++;
-			continue;
-		}
-		number = find_frame(profile, stack, &stack->frame[thread->first + i]);
-		if (number < 0)
-			return false;
-		sample.number[sample.stack.frames++] = (uint16_t)number;
-	}
-	return count_sample(profile, &sample);
+	if (!add_sample_frames(profile, stack, thread, &sample) || !count_sample(profile, &sample))
+		return false;
+	profile->torn += thread->is_torn;
+	profile->empty += !thread->frames;
+	return true;
 }
 
 static bool is_of_kind(const struct nt_stack_thread *thread, enum nt_profile_kind kind)
 {
 	if (kind == NT_PROFILE_ALL)
 		return true;
-	return (thread->state == 'R') == (kind == NT_PROFILE_ON_CPU);
+	return is_on_cpu(thread) == (kind == NT_PROFILE_ON_CPU);
 }
 
 void nt_profile_add(struct nt_profile *profile, const struct nt_stack *stack,
@@ -171,6 +197,8 @@ void nt_profile_add(struct nt_profile *profile, const struct nt_stack *stack,
 	for (uint32_t i = 0; i < stack->threads; i++) {
 		const struct nt_stack_thread *thread = &stack->thread[i];
 
+		if (thread->native == NT_STACK_ENDED)
+			continue;
 		if (thread->is_main)
 			profile->reason = thread->python;
 		if (is_of_kind(thread, kind) && !add_thread_sample(profile, stack, thread))
@@ -184,12 +212,23 @@ static bool stack_is_sound(const struct nt_profile *profile, struct nt_profile_s
 {
 	stack->thread[NT_STACK_NAME - 1] = '\0';
 	nt_ascii_copy_text(stack->thread, sizeof(stack->thread), stack->thread);
-	return stack->on_cpu <= 1 && stack->frames <= NT_PROFILE_DEPTH &&
+	return stack->on_cpu <= 1 && stack->frames <= NT_PROFILE_DEPTH + NT_PROFILE_MARKS &&
 	       stack->first <= profile->numbers && stack->frames <= profile->numbers - stack->first;
 }
 
-int nt_profile_check(struct nt_profile *profile)
+/* What metrics add up. */
+static bool counts_are_sound(const struct nt_profile *profile, const struct nt_profile_wish *wish)
 {
+	const uint64_t times = (uint64_t)wish->seconds * wish->hz, most = times * NT_STACK_THREADS;
+
+	return profile->taken <= times && profile->missed <= times && profile->torn <= most &&
+	       profile->empty <= most && profile->left_out <= most;
+}
+
+int nt_profile_check(struct nt_profile *profile, const struct nt_profile_wish *wish)
+{
+	if (!counts_are_sound(profile, wish))
+		return -EBADMSG;
 	if (profile->stacks > NT_PROFILE_STACKS || profile->frames > NT_PROFILE_FRAMES ||
 	    profile->numbers > NT_PROFILE_NUMBERS || !profile->text_bytes ||
 	    profile->text_bytes > NT_PROFILE_TEXT_BYTES || profile->reason >= NT_STACK_REASON_END)

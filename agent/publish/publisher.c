@@ -218,6 +218,21 @@ void nt_publisher_await_key(struct nt_publisher *publisher)
 	publisher->awaits_key = true;
 }
 
+/* A profile is left out if the window is too large with it. */
+static int encode(struct nt_publisher *publisher, struct nt_message *message)
+{
+	int r;
+
+	nt_buf_clear(&publisher->buf);
+	r = nt_message_encode(message, &publisher->buf);
+	if (r == 0 || message->body != NT_BODY_WINDOW || !message->window.profiles)
+		return r;
+	publisher->stats.dropped_profiles += message->window.profiles;
+	message->window.profiles = 0;
+	nt_buf_clear(&publisher->buf);
+	return nt_message_encode(message, &publisher->buf);
+}
+
 static void publish(struct nt_publisher *publisher, enum nt_topic topic, const char *key,
 		    uint64_t event_boot_ns, struct nt_message *message)
 {
@@ -237,8 +252,7 @@ static void publish(struct nt_publisher *publisher, enum nt_topic topic, const c
 		publisher->stats.dropped_keys++;
 		return;
 	}
-	nt_buf_clear(&publisher->buf);
-	if (nt_message_encode(message, &publisher->buf) < 0) {
+	if (encode(publisher, message) < 0) {
 		publisher->stats.dropped_invalid++;
 		return;
 	}

@@ -24,6 +24,7 @@ struct nt_publisher_stats {
 	uint64_t messages, bytes; /* accepted by the bus */
 	uint64_t dropped_bus; /* rejected by the bus */
 	uint64_t dropped_invalid; /* not encodable */
+	uint64_t dropped_profiles; /* left out of windows that are too large with them */
 	uint64_t dropped_keys; /* out of memory for their number */
 	uint64_t forgotten_keys; /* evicted over NT_PUBLISHER_KEYS */
 	uint64_t signed_messages; /* of the messages */

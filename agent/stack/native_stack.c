@@ -22,6 +22,7 @@ enum {
 	ROW_SEARCH_MAX = 32, /* reads of one search */
 	SAVED_BYTES = 128, /* below the canonical frame address: all saved registers at once */
 	ID_AT = 4,
+	PAGE_SHIFT = 12,
 };
 
 /* The kinds of numbers in the table that linkers write: version 1, pcrel, udata4, datarel. */
@@ -36,10 +37,12 @@ struct nt_native_module {
 	char name[NAME_BYTES];
 };
 
-/* The name of the function at an address of the process. */
-struct nt_native_name {
+/* What is known of an address of the process: each takes tens of reads, or a search for symbols. */
+struct nt_native_place {
 	uint64_t pc; /* 0: none */
-	char text[NT_ELF_FUNCTION];
+	char name[NT_ELF_FUNCTION]; /* of the function; "": not looked for */
+	bool has_frame;
+	struct nt_call_frame frame;
 };
 
 /* One frame: the registers of which something is known. */
@@ -62,7 +65,7 @@ void nt_native_process_release(struct nt_native_process *process)
 		nt_closep(&process->module[i].fd);
 	}
 	free(process->module);
-	free(process->name);
+	free(process->place);
 	*process = (struct nt_native_process){0};
 }
 
@@ -108,6 +111,23 @@ static void see_module(void *data, const struct nt_mapping *mapping)
 	open_module(search->pid, mapping, search->module);
 }
 
+void nt_native_process_refresh(struct nt_native_process *process, uint64_t now_ns)
+{
+	if (now_ns - process->emptied_ns < NT_NATIVE_EMPTY_NS)
+		return;
+	memset(process->empty_page, 0, sizeof(process->empty_page));
+	process->emptied_ns = now_ns;
+}
+
+/* Code that was generated, such as by a JIT compiler: all mappings would be read each time. */
+static bool is_in_empty_page(const struct nt_native_process *process, uint64_t pc)
+{
+	for (size_t i = 0; i < NT_NATIVE_EMPTY_PAGES; i++)
+		if (process->empty_page[i] && process->empty_page[i] == pc >> PAGE_SHIFT)
+			return true;
+	return false;
+}
+
 /* NULL: no file is mapped there, or too many files. */
 static struct nt_native_module *find_module(struct nt_native_process *process, uint64_t pc)
 {
@@ -120,10 +140,15 @@ static struct nt_native_module *find_module(struct nt_native_process *process, u
 		process->module = calloc(NT_NATIVE_MODULES, sizeof(*process->module));
 	if (!process->module || process->modules == NT_NATIVE_MODULES)
 		return NULL;
+	if (is_in_empty_page(process, pc))
+		return NULL;
 	search.module = &process->module[process->modules];
 	(void)!nt_proc_mappings(process->memory.pid, see_module, &search);
-	if (!search.is_found)
+	if (!search.is_found) {
+		process->empty_page[process->empty_pages++ % NT_NATIVE_EMPTY_PAGES] =
+			pc >> PAGE_SHIFT;
 		return NULL;
+	}
 	return &process->module[process->modules++];
 }
 
@@ -207,6 +232,43 @@ static int find_frame(struct nt_stack_memory *memory, uint64_t table, uint64_t p
 	entry.function_len = (size_t)function_len;
 	entry.common_len = (size_t)common_len;
 	return nt_call_frame_find(&entry, pc, ret_frame);
+}
+
+/* ---- what is kept ----------------------------------------------------------------------------- */
+
+/* Its place, which is empty at first; another address may lose it. NULL: none is kept. */
+static struct nt_native_place *place_of(struct nt_native_process *process, uint64_t pc)
+{
+	struct nt_native_place *place;
+
+	if (!process->keeps_places || !pc)
+		return NULL;
+	if (!process->place)
+		process->place = calloc(NT_NATIVE_PLACES, sizeof(*process->place));
+	if (!process->place)
+		return NULL;
+	place = &process->place[nt_hash_mix(pc) % NT_NATIVE_PLACES];
+	if (place->pc != pc)
+		*place = (struct nt_native_place){.pc = pc};
+	return place;
+}
+
+static int find_kept_frame(struct nt_native_process *process, uint64_t table, uint64_t pc,
+			   struct nt_call_frame *ret_frame)
+{
+	struct nt_native_place *place = place_of(process, pc);
+	int r;
+
+	if (place && place->has_frame) {
+		*ret_frame = place->frame;
+		return 0;
+	}
+	r = find_frame(&process->memory, table, pc, ret_frame);
+	if (r == 0 && place) {
+		place->frame = *ret_frame;
+		place->has_frame = true;
+	}
+	return r;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------- */
@@ -294,8 +356,7 @@ static enum nt_stack_reason walk_native(struct nt_native_process *process,
 			return NT_STACK_NO_UNWIND_INFO;
 		walk->pc[walk->frames] = pc;
 		walk->module[walk->frames++] = (uint32_t)(module - process->module);
-		r = module->table ? find_frame(&process->memory, module->table, pc, &frame)
-				  : -ENOENT;
+		r = module->table ? find_kept_frame(process, module->table, pc, &frame) : -ENOENT;
 		if (r < 0)
 			return r == -EDQUOT ? NT_STACK_BUDGET : NT_STACK_NO_UNWIND_INFO;
 		if (is_outermost(&frame))
@@ -308,21 +369,13 @@ static enum nt_stack_reason walk_native(struct nt_native_process *process,
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* NULL: names are not kept. */
-static struct nt_native_name *kept_name(const struct nt_native_process *process, uint64_t pc)
-{
-	return process->name ? &process->name[nt_hash_mix(pc) % NT_NATIVE_NAMES] : NULL;
-}
-
 static void name_kept(struct nt_native_process *process, struct native_walk *walk)
 {
-	if (process->keeps_names && !process->name)
-		process->name = calloc(NT_NATIVE_NAMES, sizeof(*process->name));
 	for (size_t i = 0; i < walk->frames; i++) {
-		const struct nt_native_name *kept = kept_name(process, walk->pc[i]);
+		const struct nt_native_place *place = place_of(process, walk->pc[i]);
 
-		if (kept && walk->pc[i] && kept->pc == walk->pc[i])
-			memcpy(walk->name[i], kept->text, sizeof(walk->name[i]));
+		if (place)
+			memcpy(walk->name[i], place->name, sizeof(walk->name[i]));
 	}
 }
 
@@ -333,6 +386,7 @@ static void name_module(struct nt_native_process *process, uint32_t number,
 	char name[NT_NATIVE_FRAMES][NT_ELF_FUNCTION];
 	uint64_t address[NT_NATIVE_FRAMES];
 	size_t index[NT_NATIVE_FRAMES], n = 0;
+	struct nt_native_place *place;
 
 	for (size_t i = 0; i < walk->frames; i++) {
 		if (walk->module[i] != number || walk->name[i][0])
@@ -348,12 +402,9 @@ static void name_module(struct nt_native_process *process, uint32_t number,
 		if (!name[i][0])
 			(void)snprintf(walk->name[index[i]], sizeof(name[i]), "+0x%" PRIx64,
 				       address[i]);
-		if (kept_name(process, walk->pc[index[i]])) {
-			struct nt_native_name *kept = kept_name(process, walk->pc[index[i]]);
-
-			kept->pc = walk->pc[index[i]];
-			memcpy(kept->text, walk->name[index[i]], sizeof(kept->text));
-		}
+		place = place_of(process, walk->pc[index[i]]);
+		if (place)
+			memcpy(place->name, walk->name[index[i]], sizeof(place->name));
 	}
 }
 
@@ -377,8 +428,10 @@ static enum nt_stack_reason add_frames(const struct nt_native_process *process,
 		if (with_python && is_interpreter(walk->name[i]))
 			return NT_STACK_WHOLE;
 		if (!nt_stack_add(stack, walk->name[i], process->module[walk->module[i]].name, 0,
-				  true))
+				  true)) {
+			stack->thread[stack->threads - 1].left_out++;
 			return NT_STACK_NO_ROOM;
+		}
 	}
 	if (walk->frames == NT_NATIVE_FRAMES)
 		stack->thread[stack->threads - 1].left_out++;

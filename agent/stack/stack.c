@@ -75,8 +75,8 @@ bool nt_stack_add(struct nt_stack *stack, const char *function, const char *file
 static bool thread_is_sound(struct nt_stack_thread *thread, uint32_t frames)
 {
 	if (thread->python >= NT_STACK_REASON_END || thread->native >= NT_STACK_REASON_END ||
-	    thread->is_main > 1 || thread->holds_gil > 1 || thread->first > frames ||
-	    thread->frames > frames - thread->first)
+	    thread->is_main > 1 || thread->holds_gil > 1 || thread->is_torn > 1 ||
+	    thread->first > frames || thread->frames > frames - thread->first)
 		return false;
 	if (thread->state < ' ' || thread->state > '~')
 		thread->state = '?';

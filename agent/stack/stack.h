@@ -60,7 +60,8 @@ struct nt_stack_thread {
 	char state; /* of /proc/PID/task/TID/stat; '?': not known */
 	uint8_t is_main, holds_gil;
 	uint8_t python, native; /* enum nt_stack_reason */
-	uint8_t pad[3];
+	uint8_t is_torn; /* it ran while it was read: what is valid by itself is kept */
+	uint8_t pad[2];
 	uint16_t first, frames; /* in `frame`: native ones, then Python's, each innermost first */
 	uint32_t left_out; /* frames beyond the caps */
 };

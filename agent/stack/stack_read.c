@@ -11,6 +11,12 @@
 #include "agent/stack/thread_wait.h"
 #include "common/system/clock.h"
 
+enum {
+	ATTEMPTS = 2, /* of one thread, which runs meanwhile */
+};
+
+#define KEPT_NS NT_SECOND /* what is read of the process less often than each time */
+
 /* Of a worker, which has one thread. */
 struct nt_stack_reader {
 	struct nt_stack_memory memory;
@@ -18,9 +24,12 @@ struct nt_stack_reader {
 	struct nt_python_threads threads;
 	uint32_t tid[NT_PYTHON_THREADS]; /* of `threads`, in the agent's pid namespace */
 	uint32_t id[NT_PYTHON_THREADS];
+	size_t ids; /* those of which `tid` is known */
+	uint64_t kept_ns; /* monotonic, since when */
 	enum nt_stack_reason python;
 	struct nt_native_process native;
 	bool is_found; /* the runtime */
+	bool names_waits;
 };
 
 static enum nt_stack_reason state_reason(int error)
@@ -37,6 +46,24 @@ static enum nt_stack_reason state_reason(int error)
 	default:
 		return NT_STACK_MALFORMED;
 	}
+}
+
+/* Takes a file of each thread of the process: not each time, as long as they are the same. */
+static void translate_threads(struct nt_stack_reader *reading)
+{
+	const struct nt_python_threads *threads = &reading->threads;
+	const uint64_t now_ns = nt_clock_mono_ns();
+	bool is_known = threads->count == reading->ids && now_ns - reading->kept_ns < KEPT_NS;
+
+	for (size_t i = 0; i < threads->count; i++) {
+		is_known = is_known && reading->id[i] == threads->thread[i].tid;
+		reading->id[i] = threads->thread[i].tid;
+	}
+	if (is_known)
+		return;
+	nt_thread_wait_translate(reading->memory.pid, reading->id, threads->count, reading->tid);
+	reading->ids = threads->count;
+	reading->kept_ns = now_ns;
 }
 
 static void read_threads(struct nt_stack_reader *reading, struct nt_stack *stack)
@@ -57,9 +84,7 @@ static void read_threads(struct nt_stack_reader *reading, struct nt_stack *stack
 		return;
 	}
 	stack->gc_running = threads->gc_running;
-	for (size_t i = 0; i < threads->count; i++)
-		reading->id[i] = threads->thread[i].tid;
-	nt_thread_wait_translate(reading->memory.pid, reading->id, threads->count, reading->tid);
+	translate_threads(reading);
 }
 
 /* NULL: the thread has no state in CPython, or it is not identified. */
@@ -82,21 +107,73 @@ static bool has_thread(const struct nt_stack *stack, uint32_t tid)
 static uint8_t python_part(struct nt_stack_reader *reading, const struct nt_python_thread *python,
 			   struct nt_stack *stack)
 {
+	enum nt_stack_reason reason;
+
 	if (reading->python != NT_STACK_WHOLE)
 		return reading->python;
 	if (!python)
 		return NT_STACK_NO_PYTHON_THREAD;
-	return nt_python_frames(&reading->memory, &reading->runtime, python->address, stack);
+	reason = nt_python_frames(&reading->memory, &reading->runtime, python->address, stack);
+	/* Frames further out were not reached. */
+	stack->thread[stack->threads - 1].left_out += reason == NT_STACK_MALFORMED ||
+						      reason == NT_STACK_BUDGET ||
+						      reason == NT_STACK_NO_ROOM;
+	return reason;
+}
+
+/* Reads the frames of the last thread. False: it has ended. */
+static bool read_frames(struct nt_stack_reader *reading, const struct nt_python_thread *python,
+			struct nt_stack *stack, struct nt_thread_wait *wait)
+{
+	struct nt_stack_thread *thread = &stack->thread[stack->threads - 1];
+
+	if (thread->tid && nt_thread_wait_read(reading->memory.pid, thread->tid, wait) < 0) {
+		thread->python = thread->native = NT_STACK_ENDED;
+		return false;
+	}
+	thread->state = wait->state;
+	memcpy(thread->name, wait->name, sizeof(thread->name));
+	thread->native = (uint8_t)nt_native_frames(&reading->native, wait, python != NULL, stack);
+	thread->python = python_part(reading, python, stack);
+	return true;
+}
+
+static bool has_run(const struct nt_stack_reader *reading, const struct nt_stack_thread *thread,
+		    const struct nt_thread_wait *wait)
+{
+	if (thread->python == NT_STACK_CHANGED)
+		return true;
+	return thread->tid && !nt_thread_wait_is_steady(reading->memory.pid, thread->tid, wait);
+}
+
+static void forget_frames(struct nt_stack *stack)
+{
+	struct nt_stack_thread *thread = &stack->thread[stack->threads - 1];
+
+	stack->frames = thread->first;
+	thread->frames = 0;
+	thread->left_out = 0;
+}
+
+/* Python's frames are compared by themselves; the native ones are of another time, or of none. */
+static void keep_python(struct nt_stack_reader *reading, const struct nt_python_thread *python,
+			struct nt_stack *stack)
+{
+	struct nt_stack_thread *thread = &stack->thread[stack->threads - 1];
+
+	thread->is_torn = true;
+	if (thread->native == NT_STACK_ON_CPU)
+		return;
+	forget_frames(stack);
+	thread->native = NT_STACK_CHANGED;
+	thread->python = python_part(reading, python, stack);
 }
 
 /* tid 0: the holder of the GIL, which is not identified. */
 static void add_thread(struct nt_stack_reader *reading, uint32_t tid,
 		       const struct nt_python_thread *python, struct nt_stack *stack)
 {
-	const uint32_t pid = reading->memory.pid;
-	struct nt_thread_wait wait = {.state = '?'};
 	struct nt_stack_thread *thread;
-	int r;
 
 	if (has_thread(stack, tid))
 		return;
@@ -107,20 +184,23 @@ static void add_thread(struct nt_stack_reader *reading, uint32_t tid,
 	thread = &stack->thread[stack->threads++];
 	*thread = (struct nt_stack_thread){
 		.tid = tid,
-		.is_main = tid == pid,
+		.state = '?',
+		.is_main = tid == reading->memory.pid,
 		.holds_gil = python && python->holds_gil,
 		.first = (uint16_t)stack->frames,
 	};
-	r = tid ? nt_thread_wait_read(pid, tid, &wait) : 0;
-	thread->state = wait.state;
-	memcpy(thread->name, wait.name, sizeof(thread->name));
-	memcpy(thread->wait, wait.wait, sizeof(thread->wait));
-	if (r < 0) {
-		thread->python = thread->native = NT_STACK_ENDED;
-		return;
+	if (tid && reading->names_waits)
+		nt_thread_wait_name(reading->memory.pid, tid, thread->wait);
+	for (int i = 0; i < ATTEMPTS && !thread->is_torn; i++) {
+		struct nt_thread_wait wait = {.state = '?'};
+
+		forget_frames(stack);
+		if (!read_frames(reading, python, stack, &wait) || !has_run(reading, thread, &wait))
+			return;
+		/* Python's frames were walked several times already. */
+		thread->is_torn = thread->python == NT_STACK_CHANGED;
 	}
-	thread->native = (uint8_t)nt_native_frames(&reading->native, &wait, python != NULL, stack);
-	thread->python = python_part(reading, python, stack);
+	keep_python(reading, python, stack);
 }
 
 static void add_holders(struct nt_stack_reader *reading, struct nt_stack *stack)
@@ -141,6 +221,7 @@ void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, s
 	reader->memory.reads = reader->native.memory.reads = 0;
 	reader->threads.count = 0;
 	read_threads(reader, ret_stack);
+	nt_native_process_refresh(&reader->native, begin_ns);
 	add_thread(reader, pid, python_of(reader, pid), ret_stack);
 	add_holders(reader, ret_stack);
 	for (size_t i = 0; i < n; i++)
@@ -150,21 +231,23 @@ void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, s
 	ret_stack->read_ns = nt_clock_mono_ns() - begin_ns;
 }
 
-static void begin_reader(struct nt_stack_reader *reader, uint32_t pid)
+static void begin_reader(struct nt_stack_reader *reader, uint32_t pid,
+			 const struct nt_memory *memory)
 {
 	memset(reader, 0, sizeof(*reader));
-	reader->memory = (struct nt_stack_memory){.memory = nt_memory_live(), .pid = pid};
+	reader->memory = (struct nt_stack_memory){.memory = *memory, .pid = pid};
 	reader->native.memory = reader->memory;
 }
 
-int nt_stack_reader_new(uint32_t pid, struct nt_stack_reader **ret_reader)
+int nt_stack_reader_new(uint32_t pid, const struct nt_memory *memory,
+			struct nt_stack_reader **ret_reader)
 {
 	struct nt_stack_reader *reader = malloc(sizeof(*reader));
 
 	if (!reader)
 		return -ENOMEM;
-	begin_reader(reader, pid);
-	reader->native.keeps_names = true;
+	begin_reader(reader, pid, memory);
+	reader->native.keeps_places = true;
 	*ret_reader = reader;
 	return 0;
 }
@@ -180,8 +263,10 @@ void nt_stack_reader_free(struct nt_stack_reader *reader)
 void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack *ret_stack)
 {
 	static struct nt_stack_reader reader;
+	const struct nt_memory memory = nt_memory_live();
 
-	begin_reader(&reader, pid);
+	begin_reader(&reader, pid, &memory);
+	reader.names_waits = true;
 	nt_stack_reader_read(&reader, tid, n, ret_stack);
 	nt_native_process_release(&reader.native);
 }

@@ -6,22 +6,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/host/memory.h"
 #include "agent/stack/stack.h"
 #include "common/base/cleanup.h"
 
 /*
- * Keeps the interpreter, the files and names of functions of the process between reads, which is what
- * takes most of the time of one. A worker has at most one. -ENOMEM.
+ * Keeps the interpreter, the files, names and frames of functions of the process between reads, which is what
+ * takes most of the time of one. A worker has at most one. memory: nt_memory_live(). -ENOMEM.
  */
 struct nt_stack_reader;
-NT_MUST_CHECK int nt_stack_reader_new(uint32_t pid, struct nt_stack_reader **ret_reader);
+NT_MUST_CHECK int nt_stack_reader_new(uint32_t pid, const struct nt_memory *memory,
+				      struct nt_stack_reader **ret_reader);
 void nt_stack_reader_free(struct nt_stack_reader *reader);
 NT_DEFINE_AUTO(nt_stack_reader, nt_stack_reader_free)
-/* As nt_stack_read(). */
+/* As nt_stack_read(), without the names of kernel functions in which threads sleep. */
 void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, size_t n,
 			  struct nt_stack *ret_stack);
 
-/* tid: threads that are wanted besides the main thread and the holder of the GIL. Always fills it. */
+/*
+ * tid: threads that are wanted besides the main thread and the holder of the GIL. Always fills it. A
+ * thread that has run while it was read is read once more, and then it is torn.
+ */
 void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack *ret_stack);
 
 #endif

@@ -70,12 +70,57 @@ bool nt_thread_wait_parse(const char *text, size_t len, uint64_t *ret_sp, uint64
 	return true;
 }
 
-int nt_thread_wait_read(uint32_t pid, uint32_t tid, struct nt_thread_wait *ret_wait)
+/* The third word of a line: how often the thread was given a processor. */
+bool nt_thread_wait_parse_runs(const char *text, size_t len, uint64_t *ret_runs)
 {
-	struct nt_thread_wait wait = {.state = '?'};
+	const char *word;
+	size_t word_len = 0;
+
+	while (len && text[len - 1] == '\n')
+		len--;
+	for (int i = 0; i < 3; i++)
+		if (!nt_ascii_cut_word(&text, &len, &word, &word_len))
+			return false;
+	return !len && nt_parse_u64(word, word_len, 1, UINT64_MAX, ret_runs) == 0;
+}
+
+bool nt_thread_wait_parse_switches(const char *text, uint64_t *ret_switches)
+{
+	static const char *const marks[] = {"\nvoluntary_ctxt_switches:\t",
+					    "\nnonvoluntary_ctxt_switches:\t"};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const char *line = strstr(text, marks[i]);
+		uint64_t count;
+
+		if (!line)
+			return false;
+		line += strlen(marks[i]);
+		if (nt_parse_u64(line, strcspn(line, "\n"), 0, UINT64_MAX, &count) < 0)
+			return false;
+		sum += count;
+	}
+	*ret_switches = sum;
+	return true;
+}
+
+static bool read_runs(uint32_t pid, uint32_t tid, uint64_t *ret_runs, bool *ret_is_of_switches)
+{
+	char text[TEXT_BYTES];
+	const ssize_t n = read_of_thread(pid, tid, "schedstat", text);
+
+	/* All are 0 if the kernel does not count them. */
+	*ret_is_of_switches = n <= 0 || !nt_thread_wait_parse_runs(text, (size_t)n, ret_runs);
+	return !*ret_is_of_switches || (read_of_thread(pid, tid, "status", text) > 0 &&
+					nt_thread_wait_parse_switches(text, ret_runs));
+}
+
+static int read_state(uint32_t pid, uint32_t tid, struct nt_thread_wait *wait)
+{
 	char text[TEXT_BYTES];
 	const char *end, *begin;
-	ssize_t n = read_of_thread(pid, tid, "stat", text);
+	const ssize_t n = read_of_thread(pid, tid, "stat", text);
 
 	if (n < 0)
 		return n == -ENOENT ? -ESRCH : (int)n;
@@ -83,16 +128,55 @@ int nt_thread_wait_read(uint32_t pid, uint32_t tid, struct nt_thread_wait *ret_w
 	end = memrchr(text, ')', (size_t)n);
 	if (!begin || !end || begin > end || text + n - end <= STATE_AFTER_NAME)
 		return -EBADMSG;
-	nt_ascii_copy(wait.name, sizeof(wait.name), begin + 1, (size_t)(end - begin - 1));
-	wait.state = end[STATE_AFTER_NAME];
+	nt_ascii_copy(wait->name, sizeof(wait->name), begin + 1, (size_t)(end - begin - 1));
+	wait->state = end[STATE_AFTER_NAME];
+	return 0;
+}
+
+int nt_thread_wait_read(uint32_t pid, uint32_t tid, struct nt_thread_wait *ret_wait)
+{
+	struct nt_thread_wait wait = {.state = '?'};
+	char text[TEXT_BYTES];
+	ssize_t n;
+	int r;
+
+	wait.has_runs = read_runs(pid, tid, &wait.runs, &wait.is_of_switches);
+	r = read_state(pid, tid, &wait);
+	if (r < 0)
+		return r;
 	n = read_of_thread(pid, tid, "syscall", text);
 	if (n > 0)
 		wait.is_blocked = nt_thread_wait_parse(text, (size_t)n, &wait.sp, &wait.pc);
-	n = read_of_thread(pid, tid, "wchan", text);
-	if (n > 0 && text[0] != '0')
-		nt_ascii_copy(wait.wait, sizeof(wait.wait), text, (size_t)n);
 	*ret_wait = wait;
 	return 0;
+}
+
+bool nt_thread_wait_is_steady(uint32_t pid, uint32_t tid, const struct nt_thread_wait *before)
+{
+	const bool was_running = before->state == 'R';
+	struct nt_thread_wait now = {.state = '?'};
+	bool is_of_switches;
+	uint64_t runs;
+
+	if (!before->has_runs || (was_running && before->is_blocked))
+		return false;
+	/* One that was blocked, and has not been given a processor, has not run. */
+	if ((was_running || before->is_of_switches) &&
+	    (read_state(pid, tid, &now) < 0 || (now.state == 'R') != was_running))
+		return false;
+	return read_runs(pid, tid, &runs, &is_of_switches) && runs == before->runs &&
+	       is_of_switches == before->is_of_switches;
+}
+
+void nt_thread_wait_name(uint32_t pid, uint32_t tid, char ret_name[NT_STACK_WAIT])
+{
+	char text[TEXT_BYTES];
+	const ssize_t n = read_of_thread(pid, tid, "wchan", text);
+
+	if (n > 0 && text[0] != '0')
+		nt_ascii_copy(ret_name, NT_STACK_WAIT, text, (size_t)n);
+	else
+		ret_name[0] = '\0';
 }
 
 /* ---- pid namespaces ------------------------------------------------------------------------- */

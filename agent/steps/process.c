@@ -55,7 +55,8 @@ void nt_process_free(struct nt_process *process)
 	nt_gemm_spans_free(process->gemm_spans);
 	nt_gpu_heap_free(process->heap);
 	nt_window_stack_free(process->stack);
-	nt_window_profile_free(process->profile);
+	for (uint32_t i = 0; i < process->profiles; i++)
+		nt_window_profile_free(process->profile[i]);
 	free(process);
 }
 

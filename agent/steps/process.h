@@ -33,6 +33,7 @@ struct nt_window_profile;
 
 enum {
 	NT_PROCESS_COMMS = NT_WIRE_MAX_COMMS,
+	NT_PROCESS_PROFILES = 4, /* that wait for a window, which has one at most */
 	NT_PROCESS_RANKS = 16,
 	NT_PROCESS_THREADS = 64,
 	NT_PROCESS_PENDING = 32,
@@ -141,7 +142,9 @@ struct nt_process {
 	uint32_t heap_leaks; /* sites that were reported as leaks */
 
 	struct nt_window_stack *stack; /* owned: for the next window; NULL: none */
-	struct nt_window_profile *profile; /* the same */
+	struct nt_window_profile
+		*profile[NT_PROCESS_PROFILES]; /* the same, the next window's first */
+	uint32_t profiles;
 
 	struct nt_process_counters counters; /* at the last window */
 	struct nt_gemm_totals gemms; /* the same */

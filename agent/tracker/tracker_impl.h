@@ -220,6 +220,8 @@ void nt_tracker_lose_heap(const struct nt_tracker *tracker, struct nt_process *p
 void nt_tracker_shed_heap(const struct nt_tracker *tracker, struct nt_process *process,
 			  uint32_t shed);
 /* Decides what of the heap is sent with the rank's window. */
+/* Of those that wait for a window. */
+void nt_tracker_drop_profile(struct nt_process *process, uint32_t index);
 void nt_tracker_report_heap(const struct nt_tracker *tracker, struct nt_rank *rank,
 			    struct nt_window_context *context);
 void nt_tracker_add_heap(struct nt_tracker_stats *sum, const struct nt_gpu_heap *heap);

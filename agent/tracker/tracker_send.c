@@ -394,7 +394,8 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	fill_lost(rank, &context);
 	nt_tracker_report_heap(tracker, rank, &context);
 	context.stack = rank == process->rank[0] ? process->stack : NULL;
-	context.profile = rank == process->rank[0] ? process->profile : NULL;
+	context.profile =
+		rank == process->rank[0] && process->profiles ? process->profile[0] : NULL;
 	if (nt_window_build(rank, &context, &message) < 0) {
 		tracker->stats.no_memory++;
 		return; /* the sums stay for the next window */
@@ -412,10 +413,8 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		nt_window_stack_free(process->stack);
 		process->stack = NULL;
 	}
-	if (context.profile) {
-		nt_window_profile_free(process->profile);
-		process->profile = NULL;
-	}
+	if (context.profile)
+		nt_tracker_drop_profile(process, 0);
 	if (moved)
 		rank->key[0] = '\0';
 	clear_lost(rank);

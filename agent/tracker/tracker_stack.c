@@ -2,6 +2,8 @@
 /* Stacks and profiles of a rank's process: of which threads, and in which window they are sent. */
 #include "agent/tracker/tracker_impl.h"
 
+#include <string.h>
+
 #include "agent/profile/window_profile.h"
 #include "agent/stack/window_stack.h"
 
@@ -44,6 +46,27 @@ bool nt_tracker_stack_read(struct nt_tracker *tracker, uint32_t pid, uint64_t st
 	return true;
 }
 
+void nt_tracker_drop_profile(struct nt_process *process, uint32_t index)
+{
+	nt_window_profile_free(process->profile[index]);
+	process->profiles--;
+	memmove(&process->profile[index], &process->profile[index + 1],
+		(process->profiles - index) * sizeof(process->profile[0]));
+}
+
+/* That one has begun is no longer of interest once it has ended. */
+static void drop_state_of(struct nt_process *process, uint64_t request)
+{
+	for (uint32_t i = 0; i < process->profiles; i++) {
+		const struct nt_wire_profile *wire = &process->profile[i]->wire;
+
+		if (wire->request == request && wire->is_running) {
+			nt_tracker_drop_profile(process, i);
+			return;
+		}
+	}
+}
+
 bool nt_tracker_profile_taken(struct nt_tracker *tracker, uint32_t pid, uint64_t start_ns,
 			      struct nt_window_profile *profile)
 {
@@ -53,9 +76,11 @@ bool nt_tracker_profile_taken(struct nt_tracker *tracker, uint32_t pid, uint64_t
 		nt_window_profile_free(profile);
 		return false;
 	}
-	/* That one has begun is no longer of interest once it has ended. */
-	tracker->stats.profiles_replaced += process->profile && !process->profile->wire.is_running;
-	nt_window_profile_free(process->profile);
-	process->profile = profile;
+	drop_state_of(process, profile->wire.request);
+	if (process->profiles == NT_PROCESS_PROFILES) {
+		tracker->stats.profiles_replaced++;
+		nt_tracker_drop_profile(process, 0);
+	}
+	process->profile[process->profiles++] = profile;
 	return true;
 }

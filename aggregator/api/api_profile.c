@@ -23,6 +23,11 @@ static int set_part(json_t *object, const char *name, json_t *value)
 	return json_object_set_new(object, name, value);
 }
 
+static json_t *count_of(uint64_t count)
+{
+	return json_integer((json_int_t)(count < INT64_MAX ? count : INT64_MAX));
+}
+
 /* ---- one profile ----------------------------------------------------------------------------- */
 
 static json_t *frames_json(const struct nt_wire_profile *profile)
@@ -65,7 +70,7 @@ static json_t *samples_json(const struct nt_wire_profile *profile)
 		failed |= set_part(object, "thread", nt_json_text(stack->thread));
 		failed |= set_part(object, "state",
 				   json_string(stack->on_cpu ? "on-cpu" : "off-cpu"));
-		failed |= set_part(object, "count", json_integer((json_int_t)stack->count));
+		failed |= set_part(object, "count", count_of(stack->count));
 		failed |= set_part(object, "left_out", json_integer(stack->left_out));
 		failed |= set_part(object, "frames", numbers_json(stack));
 		if (failed || json_array_append(array, object))
@@ -80,11 +85,6 @@ static json_t *hex_json(uint64_t id)
 
 	(void)snprintf(text, sizeof(text), "%016" PRIx64, id);
 	return json_string(text);
-}
-
-static json_t *count_of(uint64_t count)
-{
-	return json_integer((json_int_t)(count < INT64_MAX ? count : INT64_MAX));
 }
 
 static json_t *profile_json(const struct nt_profile_view *view)
@@ -114,7 +114,11 @@ static json_t *profile_json(const struct nt_profile_view *view)
 	failed |= set_part(object, "taken", count_of(profile->taken));
 	failed |= set_part(object, "missed", count_of(profile->missed));
 	failed |= set_part(object, "samples", count_of(samples));
+	failed |= set_part(object, "torn", count_of(profile->torn));
+	failed |= set_part(object, "empty", count_of(profile->empty));
 	failed |= set_part(object, "lost", count_of(profile->left_out));
+	failed |= set_part(object, "cpu_s",
+			   nt_json_number((double)profile->cpu_ns / (double)NT_SECOND));
 	failed |= set_part(object, "reason",
 			   *profile->reason ? nt_json_text(profile->reason) : json_null());
 	failed |= set_part(object, "interpreter",

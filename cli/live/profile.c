@@ -175,17 +175,20 @@ static int save(const char *path, const struct nt_buf *buf)
 	return NT_EXIT_SYSTEM;
 }
 
-static void say_sampled(const json_t *profile)
+static int write_form(const struct nt_live_config *config, const json_t *profile,
+		      const struct nt_flame *flame, struct nt_buf *buf)
 {
-	const char *reason = nt_json_get_text(profile, "reason", "");
+	nt_autobuf struct nt_buf text = {0};
+	const int r = nt_flame_describe(flame, &text);
 
-	(void)fprintf(
-		stderr,
-		"%.0f samples of threads; %.0f of %.0f times were missed; %.0f samples were "
-		"left out%s%s\n",
-		nt_json_get_number(profile, "samples", 0), nt_json_get_number(profile, "missed", 0),
-		nt_json_get_number(profile, "missed", 0) + nt_json_get_number(profile, "taken", 0),
-		nt_json_get_number(profile, "lost", 0), *reason ? "; " : "", reason);
+	if (r < 0)
+		return r;
+	(void)fprintf(stderr, "%s\n", (const char *)text.data);
+	if (!flame->taken)
+		return -ENODATA;
+	if (config->json)
+		return nt_json_dump(profile, true, buf);
+	return writers[config->format](flame, buf);
 }
 
 static int write_profile(const struct nt_live_config *config, const json_t *profile,
@@ -200,16 +203,11 @@ static int write_profile(const struct nt_live_config *config, const json_t *prof
 				      "its --requests may be off, or the rank has ended\n");
 		return NT_EXIT_NETWORK;
 	}
-	say_sampled(profile);
-	if (nt_json_get_number(profile, "taken", 0) == 0)
+	r = nt_flame_read(profile, job, &flame);
+	if (r == 0)
+		r = write_form(config, profile, &flame, &buf);
+	if (r == -ENODATA)
 		return NT_EXIT_INPUT;
-	if (config->json) {
-		r = nt_json_dump(profile, true, &buf);
-	} else {
-		r = nt_flame_read(profile, job, &flame);
-		if (r == 0)
-			r = writers[config->format](&flame, &buf);
-	}
 	if (r == -ENOMEM)
 		return nt_live_no_memory();
 	if (r < 0) {

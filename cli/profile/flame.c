@@ -2,6 +2,7 @@
 #include "cli/profile/flame.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,12 +126,16 @@ int nt_flame_read(const json_t *profile, const char *job, struct nt_flame *ret_f
 	struct nt_flame flame = {
 		.job = job,
 		.interpreter = nt_json_get_text(profile, "interpreter", ""),
+		.reason = nt_json_get_text(profile, "reason", ""),
 		.rank = (uint32_t)whole(profile, "rank"),
 		.hz = (uint32_t)whole(profile, "hz"),
 		.duration_s = nt_json_get_number(profile, "duration_s", 0),
 		.taken = whole(profile, "taken"),
 		.missed = whole(profile, "missed"),
 		.lost = whole(profile, "lost"),
+		.torn = whole(profile, "torn"),
+		.empty = whole(profile, "empty"),
+		.cpu_s = nt_json_get_number(profile, "cpu_s", 0),
 	};
 	int r = read_all(profile, &flame);
 
@@ -144,4 +149,40 @@ int nt_flame_read(const json_t *profile, const char *job, struct nt_flame *ret_f
 		flame.begin_real_ns = 0;
 	*ret_flame = flame;
 	return 0;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+/* 0: not known. */
+static double rate_of(const struct nt_flame *flame)
+{
+	return flame->duration_s > 0 ? (double)flame->taken / flame->duration_s : 0;
+}
+
+static int describe_rate(const struct nt_flame *flame, struct nt_buf *buf)
+{
+	const uint64_t times = flame->taken + flame->missed;
+
+	if (!flame->missed)
+		return 0;
+	return nt_buf_printf(buf,
+			     "; the rate fell to %.1f Hz, as %" PRIu64 " of %" PRIu64
+			     " times were missed: one takes %.2f ms of processor time",
+			     rate_of(flame), flame->missed, times,
+			     flame->taken ? 1e3 * flame->cpu_s / (double)flame->taken : 0);
+}
+
+int nt_flame_describe(const struct nt_flame *flame, struct nt_buf *buf)
+{
+	int r = nt_buf_printf(buf,
+			      "%" PRIu64 " samples of threads in %.1f s at %" PRIu32 " Hz: %" PRIu64
+			      " torn, %" PRIu64 " without a frame, %" PRIu64 " left out",
+			      flame->samples, flame->duration_s, flame->hz, flame->torn,
+			      flame->empty, flame->lost);
+
+	if (r == 0)
+		r = describe_rate(flame, buf);
+	if (r == 0 && *flame->reason)
+		r = nt_buf_printf(buf, "; %s", flame->reason);
+	return r;
 }

@@ -36,10 +36,12 @@ struct nt_flame_stack {
 /* Texts are borrowed from the document. */
 struct nt_flame {
 	const char *job, *interpreter;
+	const char *reason; /* why samples or their frames are missing; "": not stated */
 	uint32_t rank, hz;
 	uint64_t begin_real_ns; /* 0: not known */
-	double duration_s;
+	double duration_s, cpu_s; /* cpu_s: of the worker that sampled */
 	uint64_t taken, missed, lost, samples;
+	uint64_t torn, empty; /* of the samples */
 	struct nt_flame_frame *frame; /* owned */
 	size_t frames;
 	struct nt_flame_stack *stack; /* owned; sorted by thread, state and frames */
@@ -50,6 +52,9 @@ struct nt_flame {
 NT_MUST_CHECK int nt_flame_read(const json_t *profile, const char *job, struct nt_flame *ret_flame);
 void nt_flame_release(struct nt_flame *flame);
 #define nt_autoflame __attribute__((cleanup(nt_flame_release)))
+
+/* One line for people: the samples, their rate, and what is not whole. -ENOMEM. */
+NT_MUST_CHECK int nt_flame_describe(const struct nt_flame *flame, struct nt_buf *buf);
 
 /* "THREAD [on-cpu];OUTERMOST;…;INNERMOST COUNT" a line. -ENOMEM, -ENOBUFS. */
 NT_MUST_CHECK int nt_flame_folded(const struct nt_flame *flame, struct nt_buf *buf);

@@ -14,6 +14,7 @@
 
 enum {
 	NAME_TEXT = 256,
+	DESCRIPTION_TEXT = 1024,
 	LEAST_SHARE = 4000, /* narrower nodes than the total by this are counted only */
 };
 
@@ -50,6 +51,16 @@ static void put_embedded(struct nt_markup *out, const char *text, uint64_t size)
 		out->error = nt_buf_append(out->buf, text, size);
 }
 
+static void put_page_description(struct nt_markup *out, const struct nt_flame *flame)
+{
+	nt_autobuf struct nt_buf text = {0};
+	const int r = nt_flame_describe(flame, &text);
+
+	if (r == 0)
+		nt_markup_text(out, (const char *)text.data, DESCRIPTION_TEXT);
+	out->error = out->error ?: r;
+}
+
 static void put_flame_head(struct nt_markup *out, const struct nt_flame *flame)
 {
 	nt_markup_put(out,
@@ -68,20 +79,14 @@ static void put_flame_head(struct nt_markup *out, const struct nt_flame *flame)
 	put_embedded(out, nt_flame_css, nt_flame_css_bytes);
 	nt_markup_put(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
 	nt_markup_text(out, flame->job, NAME_TEXT);
-	nt_markup_put(out,
-		      ", rank %" PRIu32 "</h1>\n<p class=\"soft\">%" PRIu64
-		      " samples of threads in %.1f s at %" PRIu32 " Hz",
-		      flame->rank, flame->samples, flame->duration_s, flame->hz);
+	nt_markup_put(out, ", rank %" PRIu32 "</h1>\n<p class=\"%s\">", flame->rank,
+		      flame->missed || flame->lost || flame->torn || flame->empty ? "notes"
+										  : "soft");
+	put_page_description(out, flame);
 	if (*flame->interpreter)
-		nt_markup_put(out, ", ");
+		nt_markup_put(out, "; ");
 	nt_markup_text(out, flame->interpreter, NAME_TEXT);
 	nt_markup_put(out, ".</p>\n");
-	if (flame->missed || flame->lost)
-		nt_markup_put(out,
-			      "<p class=\"notes\">%" PRIu64 " of %" PRIu64
-			      " times were not sampled, and %" PRIu64
-			      " samples of threads were left out.</p>\n",
-			      flame->missed, flame->taken + flame->missed, flame->lost);
 	nt_markup_put(out,
 		      "<p id=\"tools\"><label>Search <input id=\"search\" type=\"search\"></label> "
 		      "<button id=\"reset\" type=\"button\">Reset zoom</button> "

@@ -28,9 +28,10 @@ enum pprof_profile {
 	PPROF_DURATION = 10,
 	PPROF_PERIOD_TYPE = 11,
 	PPROF_PERIOD = 12,
+	PPROF_COMMENT = 13,
 };
 
-/* The first strings; those of functions and files follow, two of each frame, then those of threads. */
+/* The first strings; those of functions and files follow, two of each frame, those of threads, the comment. */
 enum pprof_string {
 	STRING_EMPTY,
 	STRING_SAMPLES,
@@ -135,6 +136,15 @@ static void put_string(struct pprof *out, const char *text)
 	put_block(out, PPROF_STRING, text, strlen(text));
 }
 
+static void put_comment(struct pprof *out, const struct nt_flame *flame)
+{
+	nt_autobuf struct nt_buf text = {0};
+	const int r = nt_flame_describe(flame, &text);
+
+	out->error = out->error ?: r;
+	put_block(out, PPROF_STRING, text.data, text.len);
+}
+
 static void put_strings(struct pprof *out, const struct nt_flame *flame)
 {
 	static const char *const first[STRING_FIRST] = {"",      "samples",     "count",
@@ -149,6 +159,7 @@ static void put_strings(struct pprof *out, const struct nt_flame *flame)
 	}
 	for (size_t i = 0; i < flame->stacks; i++)
 		put_string(out, flame->stack[i].thread);
+	put_comment(out, flame);
 }
 
 static int put_profile(const struct nt_flame *flame, struct nt_buf *buf)
@@ -171,6 +182,7 @@ static int put_profile(const struct nt_flame *flame, struct nt_buf *buf)
 			   : 0);
 	put_numbers(&out, PPROF_PERIOD_TYPE, wall);
 	put_number(&out, PPROF_PERIOD, period_ns(flame));
+	put_number(&out, PPROF_COMMENT, STRING_FIRST + 2 * flame->frames + flame->stacks);
 	return out.error;
 }
 

@@ -22,7 +22,7 @@ static void fill(void *to, size_t size, const uint8_t *data, size_t len)
 
 static int run(const uint8_t *data, size_t size)
 {
-	static const struct nt_profile_wish wish = {.seconds = 1, .hz = 1};
+	static const struct nt_profile_wish wish = {.seconds = 60, .hz = 99};
 	static struct nt_profile profile;
 	static struct nt_message message;
 	nt_auto(nt_window_profile) struct nt_window_profile *window = NULL;
@@ -36,7 +36,7 @@ static int run(const uint8_t *data, size_t size)
 	fill(profile.frame, sizeof(profile.frame), data + head, size - head);
 	fill(profile.number, sizeof(profile.number), data + head, size - head);
 	fill(profile.text, sizeof(profile.text), data + head, size - head);
-	if (nt_profile_check(&profile) < 0 ||
+	if (nt_profile_check(&profile, &wish) < 0 ||
 	    nt_window_profile_new(&profile, 1, &wish, &window) < 0)
 		return 0;
 	message = (struct nt_message){.agent = "a", .key = "k", .body = NT_BODY_WINDOW};

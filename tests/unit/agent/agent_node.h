@@ -43,6 +43,7 @@ struct node_window {
 	struct nt_heap_site heap_site[NT_WINDOW_HEAP_SITES];
 	char heap_file[NT_WINDOW_HEAP_SITES][NT_GPU_HEAP_FILE];
 	struct nt_wire_stack stack; /* the first; its texts are freed */
+	struct nt_wire_profile profile; /* the same */
 	char heap_call[32], heap_failed_file[NT_GPU_HEAP_FILE], holder_file[NT_GPU_HEAP_FILE];
 };
 
@@ -234,6 +235,8 @@ static inline void node_window(void *data, const char *key, const struct nt_wind
 	node_copy_heap(copy, &window->heap);
 	node_copy(&copy->stack, window->stack, (window->stacks > 0) * sizeof(copy->stack));
 	copy->window.stack = &copy->stack;
+	node_copy(&copy->profile, window->profile, (window->profiles > 0) * sizeof(copy->profile));
+	copy->window.profile = &copy->profile;
 }
 
 static inline void node_heartbeat(void *data, const char *key, uint32_t ranks,

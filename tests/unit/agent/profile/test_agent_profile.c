@@ -17,7 +17,7 @@ static struct nt_profile profile;
 static struct nt_stack stack;
 static char file[NT_STACK_FILE]; /* of all frames */
 
-static const struct nt_profile_wish wish = {.seconds = 1, .hz = 49};
+static const struct nt_profile_wish wish = {.seconds = 60, .hz = 99};
 
 static void begin_thread(const char *name, char state)
 {
@@ -46,9 +46,16 @@ static struct nt_window_profile *window_of(void)
 {
 	struct nt_window_profile *window;
 
-	assert_int_equal(nt_profile_check(&profile), 0);
+	assert_int_equal(nt_profile_check(&profile, &wish), 0);
 	assert_int_equal(nt_window_profile_new(&profile, 7, &wish, &window), 0);
 	return window;
+}
+
+static const char *function_at(uint32_t number, uint32_t frame)
+{
+	const uint16_t at = profile.number[profile.stack[number].first + frame];
+
+	return profile.text + profile.frame[at].function;
 }
 
 static int set_up(void **state)
@@ -142,9 +149,46 @@ static void outer_frames_over_the_cap_are_counted(void **state)
 	for (int i = 0; i < NT_PROFILE_DEPTH + 6; i++)
 		assert_true(nt_stack_add(&stack, "f", "/a.py", 1, false));
 	nt_profile_add(&profile, &stack, NT_PROFILE_ALL);
-	assert_int_equal(profile.stack[0].frames, NT_PROFILE_DEPTH);
+	assert_int_equal(profile.stack[0].frames, NT_PROFILE_DEPTH + 1);
+	assert_string_equal(function_at(0, NT_PROFILE_DEPTH), NT_PROFILE_OUTER);
 	assert_int_equal(profile.stack[0].left_out, 6);
 	assert_int_equal(profile.left_out, 0);
+}
+
+/* A torn sample has its thread's time, but its innermost frame is not that of the next function. */
+static void a_torn_sample_is_marked_and_counted(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		nt_stack_init(&stack);
+		begin_thread("main", 'R');
+		assert_true(nt_stack_add(&stack, "f", "/a.py", 1, false));
+		stack.thread[0].is_torn = i > 0;
+		nt_profile_add(&profile, &stack, NT_PROFILE_ALL);
+	}
+	nt_profile_add(&profile, &stack, NT_PROFILE_OFF_CPU);
+	assert_int_equal(profile.torn, 2);
+	assert_int_equal(profile.empty, 0);
+	assert_int_equal(profile.stacks, 2);
+	assert_int_equal(profile.stack[0].count, 1);
+	assert_string_equal(function_at(0, 0), "f");
+	assert_int_equal(profile.stack[1].count, 2);
+	assert_string_equal(function_at(1, 0), NT_PROFILE_TORN);
+	assert_string_equal(function_at(1, 1), "f");
+}
+
+static void a_sample_without_frames_is_counted(void **state)
+{
+	(void)state;
+	nt_stack_init(&stack);
+	begin_thread("cpp", 'R');
+	begin_thread("gone", '?');
+	stack.thread[1].native = stack.thread[1].python = NT_STACK_ENDED;
+	nt_profile_add(&profile, &stack, NT_PROFILE_ALL);
+	assert_int_equal(profile.empty, 1);
+	assert_int_equal(profile.stacks, 1);
+	assert_string_equal(profile.stack[0].thread, "cpp");
+	assert_int_equal(profile.stack[0].frames, 0);
 }
 
 /* Texts as long as they can be: the rarest stacks are left out, and the message stays small. */
@@ -193,26 +237,32 @@ static void a_hostile_profile_is_refused(void **state)
 
 	(void)state;
 	sample('S', deep, 2, NT_PROFILE_ALL);
-	assert_int_equal(nt_profile_check(&profile), 0);
+	assert_int_equal(nt_profile_check(&profile, &wish), 0);
 	profile.number[1] = 2;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.number[1] = 1;
 	profile.frame[1].function = profile.text_bytes;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.frame[1].function = 1;
 	profile.stack[0].frames = 3;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.stack[0].frames = 2;
 	profile.stack[0].first = UINT32_MAX;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.stack[0].first = 0;
 	profile.reason = NT_STACK_REASON_END;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.reason = 0;
+	profile.torn = 60 * 99 * NT_STACK_THREADS + 1;
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
+	profile.torn = 0;
+	profile.missed = 60 * 99 + 1;
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
+	profile.missed = 0;
 	profile.text_bytes = NT_PROFILE_TEXT_BYTES + 1;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 	profile.text_bytes = 0;
-	assert_int_equal(nt_profile_check(&profile), -EBADMSG);
+	assert_int_equal(nt_profile_check(&profile, &wish), -EBADMSG);
 }
 
 #define TEST(fn) cmocka_unit_test_setup(fn, set_up)
@@ -225,6 +275,8 @@ int main(void)
 		TEST(stacks_over_the_cap_are_counted),
 		TEST(frames_over_the_cap_are_counted),
 		TEST(outer_frames_over_the_cap_are_counted),
+		TEST(a_torn_sample_is_marked_and_counted),
+		TEST(a_sample_without_frames_is_counted),
 		TEST(a_window_has_the_most_frequent_stacks),
 		TEST(a_hostile_profile_is_refused),
 	};

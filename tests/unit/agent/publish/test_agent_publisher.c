@@ -310,6 +310,43 @@ static void the_key_that_was_used_least_recently_makes_room_and_numbers_never_go
 	stop(&b);
 }
 
+/* A window must not be lost for a profile in it. */
+static void a_window_that_is_too_large_is_sent_without_its_profile(void **state)
+{
+	static uint32_t numbers[NT_WIRE_MAX_FRAMES];
+	static struct nt_wire_profile_stack stacks[NT_WIRE_MAX_PROFILE_STACKS];
+	struct nt_wire_profile profile = {
+		.reason = "", .interpreter = "", .stack = stacks, .stacks = 10};
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	struct nt_window large = window;
+	struct nt_publisher_stats stats;
+	struct nt_bus_record record;
+	struct bench b;
+
+	(void)state;
+	start(&b);
+	for (size_t i = 0; i < NT_WIRE_MAX_FRAMES; i++)
+		numbers[i] = UINT32_MAX;
+	for (size_t i = 0; i < NT_WIRE_MAX_PROFILE_STACKS; i++)
+		stacks[i] = (struct nt_wire_profile_stack){
+			.thread = "t", .frame = numbers, .frames = NT_WIRE_MAX_FRAMES};
+	large.profile = &profile;
+	large.profiles = 1;
+	for (int i = 0; i < 2; i++) {
+		nt_publisher_window(b.publisher, "k1", &large, 1);
+		assert_int_equal(nt_publisher_flush(b.publisher), 0);
+		message = take(&b, &record);
+		assert_int_equal(message->window.rank.rank, 3);
+		assert_int_equal(message->window.profiles, 1 - i);
+		nt_message_free(nt_take(message));
+		nt_publisher_stats(b.publisher, &stats);
+		assert_int_equal(stats.dropped_profiles, i);
+		assert_int_equal(stats.dropped_invalid, 0);
+		profile.stacks = NT_WIRE_MAX_PROFILE_STACKS;
+	}
+	stop(&b);
+}
+
 static void what_cannot_be_sent_uses_up_its_number(void **state)
 {
 	nt_auto(nt_message) struct nt_message *message = NULL;
@@ -341,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_calls_arrive_on_their_own_topic),
+		cmocka_unit_test(a_window_that_is_too_large_is_sent_without_its_profile),
 		cmocka_unit_test(a_window_arrives_in_its_envelope),
 		cmocka_unit_test(a_publisher_with_a_key_signs_what_it_sends),
 		cmocka_unit_test(messages_wait_for_the_key_and_are_then_sent_in_order),

@@ -137,26 +137,55 @@ static struct nt_window_profile *make_profile(uint64_t request, bool is_running)
 	return profile;
 }
 
-static void a_profile_is_in_one_window(void **state)
+/* The requests of the profiles in windows from `first` on, as digits; a window has one at most. */
+static void requests_sent(size_t first, char *ret_digits)
+{
+	for (size_t i = first; i < node.windows; i++) {
+		assert_in_range(node.window[i].window.profiles, 0, 1);
+		if (node.window[i].window.profiles)
+			*ret_digits++ = (char)('0' + node.window[i].profile.request);
+	}
+	*ret_digits = '\0';
+}
+
+static void each_profile_is_in_one_window(void **state)
 {
 	struct nt_tracker_stats stats;
-	size_t before, found = 0;
+	char sent[16];
+	size_t before;
 
 	(void)state;
 	begin_job();
 	before = node.windows;
 	assert_false(nt_tracker_profile_taken(node.tracker, PID, PID + 1, make_profile(1, true)));
 	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(1, true)));
-	/* That it has begun is not counted as replaced; a result is. */
+	/* Its result takes the place of the statement that it has begun. */
 	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(1, false)));
 	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(2, false)));
+	run(80);
+	requests_sent(before, sent);
+	assert_string_equal(sent, "12");
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.profiles_replaced, 0);
+}
+
+static void profiles_over_the_cap_replace_the_oldest(void **state)
+{
+	struct nt_tracker_stats stats;
+	char sent[16];
+	size_t before;
+
+	(void)state;
+	begin_job();
+	before = node.windows;
+	for (uint64_t i = 1; i <= NT_PROCESS_PROFILES + 1; i++)
+		assert_true(
+			nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(i, false)));
 	nt_tracker_stats(node.tracker, &stats);
 	assert_int_equal(stats.profiles_replaced, 1);
-	run(50);
-	for (size_t i = before; i < node.windows; i++)
-		found += node.window[i].window.profiles;
-	assert_int_equal(found, 1);
-	assert_int_equal(node.window[before].window.profiles, 1);
+	run(200);
+	requests_sent(before, sent);
+	assert_string_equal(sent, "2345");
 }
 
 int main(void)
@@ -168,7 +197,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_newer_one_replaces_it_and_that_is_counted, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(other_processes_have_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_profile_is_in_one_window, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_profile_is_in_one_window, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(profiles_over_the_cap_replace_the_oldest, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(what_no_window_sent_is_freed_with_its_process,
 						set_up, tear_down),
 	};

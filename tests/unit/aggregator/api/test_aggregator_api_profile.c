@@ -113,11 +113,17 @@ static void a_profile_runs_and_completes(void **state)
 	profile.taken = 50;
 	profile.missed = 2;
 	profile.left_out = 4;
+	profile.torn = 5;
+	profile.empty = 6;
+	profile.cpu_ns = 20 * NT_MILLISECOND;
 	give(text(begun, "job_key"), &profile);
 	whole = get(path);
 	assert_string_equal(text(whole, "state"), "complete");
 	assert_int_equal(nt_json_get_number(whole, "samples", 0), 40);
 	assert_int_equal(nt_json_get_number(whole, "lost", 0), 4);
+	assert_int_equal(nt_json_get_number(whole, "torn", 0), 5);
+	assert_int_equal(nt_json_get_number(whole, "empty", 0), 6);
+	assert_true(nt_json_get_number(whole, "cpu_s", 0) == 0.02);
 	item = json_array_get(json_object_get(whole, "frames"), 0);
 	assert_string_equal(text(item, "function"), "f?");
 	item = json_array_get(json_object_get(whole, "stacks"), 0);

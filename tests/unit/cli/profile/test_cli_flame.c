@@ -15,6 +15,7 @@
 
 static const char document[] =
 	"{\"rank\":3,\"hz\":50,\"duration_s\":2.0,\"taken\":9,\"missed\":1,\"lost\":2,"
+	"\"torn\":3,\"empty\":4,\"cpu_s\":0.018,\"reason\":\"<i>because\","
 	"\"begin\":\"2026-01-01T00:00:00Z\",\"interpreter\":\"CPython 3.11\",\"frames\":["
 	"{\"function\":\"main\",\"file\":\"/a/train.py\",\"native\":false},"
 	"{\"function\":\"</script><b>;x\",\"file\":\"/a/b\\\"c.py\",\"native\":false},"
@@ -77,7 +78,7 @@ static uint64_t varint(const uint8_t *data, size_t len, size_t *at)
 
 struct seen {
 	size_t samples, locations, functions, strings, types;
-	uint64_t period, weight[8];
+	uint64_t period, comment, weight[8];
 	char string[32][32];
 };
 
@@ -104,14 +105,16 @@ static void see_pprof(const uint8_t *data, size_t len, struct seen *seen)
 
 		if (tag >> 3 == 12)
 			seen->period = value;
+		if (tag >> 3 == 13)
+			seen->comment = value;
 		if ((tag & 7) == 0)
 			continue;
 		assert_int_equal(tag & 7, 2);
 		assert_true(value <= len - at);
 		if (tag >> 3 == 2)
 			see_sample(data + at, value, seen);
-		if (tag >> 3 == 6 && value < 32)
-			memcpy(seen->string[seen->strings], data + at, value);
+		if (tag >> 3 == 6 && seen->strings < 32)
+			memcpy(seen->string[seen->strings], data + at, value < 31 ? value : 31);
 		seen->types += tag >> 3 == 1;
 		seen->locations += tag >> 3 == 4;
 		seen->functions += tag >> 3 == 5;
@@ -144,7 +147,9 @@ static void pprof_is_gzip_of_its_message(void **state)
 	assert_string_equal(seen.string[9], "main");
 	assert_string_equal(seen.string[10], "/a/train.py");
 	assert_string_equal(seen.string[13], "poll");
-	assert_int_equal(seen.strings, 9 + 2 * 3 + 3);
+	assert_int_equal(seen.strings, 9 + 2 * 3 + 3 + 1);
+	assert_int_equal(seen.comment, 9 + 2 * 3 + 3);
+	assert_string_equal(seen.string[18], "9 samples of threads in 2.0 s a");
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -179,7 +184,25 @@ static void the_page_nests_frames_and_escapes(void **state)
 	assert_int_equal(count_of(page, "</script>"), 1);
 	assert_int_equal(count_of(page, "class=\"node\""), 6);
 	assert_int_equal(count_of(page, "<div"), count_of(page, "</div>"));
-	assert_non_null(strstr(page, "1 of 10 times were not sampled, and 2 samples"));
+	assert_non_null(strstr(page, "<p class=\"notes\">9 samples of threads in 2.0 s"));
+	assert_non_null(strstr(page, "; &lt;i&gt;because; CPython 3.11.</p>"));
+}
+
+static void what_is_not_whole_is_stated(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_flame_describe(&flame, &text), 0);
+	assert_string_equal(
+		as_text(), "9 samples of threads in 2.0 s at 50 Hz: 3 torn, 4 without a frame, "
+			   "2 left out; the rate fell to 4.5 Hz, as 1 of 10 times were missed: one "
+			   "takes 2.00 ms of processor time; <i>because");
+	nt_buf_clear(&text);
+	flame.missed = 0;
+	flame.reason = "";
+	assert_int_equal(nt_flame_describe(&flame, &text), 0);
+	assert_string_equal(as_text(),
+			    "9 samples of threads in 2.0 s at 50 Hz: 3 torn, 4 without a "
+			    "frame, 2 left out");
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -228,7 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(folded_has_a_line_for_each_stack),  TEST(pprof_is_gzip_of_its_message),
 		TEST(the_page_nests_frames_and_escapes), TEST(what_is_no_profile_is_refused),
-		TEST(one_without_samples_has_a_page),
+		TEST(one_without_samples_has_a_page),    TEST(what_is_not_whole_is_stated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
