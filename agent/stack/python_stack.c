@@ -363,6 +363,7 @@ enum nt_stack_reason nt_python_frames(struct nt_stack_memory *memory,
 	if (reason != NT_STACK_WHOLE && reason != NT_STACK_CHANGED)
 		return reason;
 	for (size_t i = changed; i < walk.frames; i++) {
+		uint32_t line = 0;
 		int r = 0;
 
 		if (!walk.frame[i].code)
@@ -373,9 +374,9 @@ enum nt_stack_reason nt_python_frames(struct nt_stack_memory *memory,
 			names.code = 0;
 			return r == -EDQUOT ? NT_STACK_BUDGET : NT_STACK_MALFORMED;
 		}
-		if (!nt_stack_add(stack, names.function, names.file,
-				  find_line(memory, layout, &names, walk.frame[i].instruction),
-				  false))
+		if (!runtime->without_lines)
+			line = find_line(memory, layout, &names, walk.frame[i].instruction);
+		if (!nt_stack_add(stack, names.function, names.file, line, false))
 			return NT_STACK_NO_ROOM;
 	}
 	stack->thread[stack->threads - 1].left_out += walk.left_out;

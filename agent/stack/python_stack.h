@@ -29,6 +29,7 @@ struct nt_python_runtime {
 	uint64_t runtime; /* _PyRuntime */
 	uint64_t code_type; /* PyCode_Type; 0: not known */
 	struct nt_python_layout layout;
+	bool without_lines; /* of frames, each of which takes reads: set by the reader */
 };
 
 struct nt_python_thread {

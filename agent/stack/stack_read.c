@@ -29,7 +29,7 @@ struct nt_stack_reader {
 	enum nt_stack_reason python;
 	struct nt_native_process native;
 	bool is_found; /* the runtime */
-	bool names_waits;
+	bool is_brief; /* without lines, and the kernel functions in which threads sleep */
 };
 
 static enum nt_stack_reason state_reason(int error)
@@ -76,6 +76,7 @@ static void read_threads(struct nt_stack_reader *reading, struct nt_stack *stack
 	reading->is_found = reading->python == NT_STACK_WHOLE;
 	if (!reading->is_found)
 		return;
+	reading->runtime.without_lines = reading->is_brief;
 	stack->python_version = reading->runtime.layout.version;
 	r = nt_python_threads(&reading->memory, &reading->runtime, threads);
 	if (r < 0) {
@@ -189,7 +190,7 @@ static void add_thread(struct nt_stack_reader *reading, uint32_t tid,
 		.holds_gil = python && python->holds_gil,
 		.first = (uint16_t)stack->frames,
 	};
-	if (tid && reading->names_waits)
+	if (tid && !reading->is_brief)
 		nt_thread_wait_name(reading->memory.pid, tid, thread->wait);
 	for (int i = 0; i < ATTEMPTS && !thread->is_torn; i++) {
 		struct nt_thread_wait wait = {.state = '?'};
@@ -248,6 +249,7 @@ int nt_stack_reader_new(uint32_t pid, const struct nt_memory *memory,
 		return -ENOMEM;
 	begin_reader(reader, pid, memory);
 	reader->native.keeps_places = true;
+	reader->is_brief = true;
 	*ret_reader = reader;
 	return 0;
 }
@@ -266,7 +268,6 @@ void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack 
 	const struct nt_memory memory = nt_memory_live();
 
 	begin_reader(&reader, pid, &memory);
-	reader.names_waits = true;
 	nt_stack_reader_read(&reader, tid, n, ret_stack);
 	nt_native_process_release(&reader.native);
 }

@@ -19,7 +19,7 @@ NT_MUST_CHECK int nt_stack_reader_new(uint32_t pid, const struct nt_memory *memo
 				      struct nt_stack_reader **ret_reader);
 void nt_stack_reader_free(struct nt_stack_reader *reader);
 NT_DEFINE_AUTO(nt_stack_reader, nt_stack_reader_free)
-/* As nt_stack_read(), without the names of kernel functions in which threads sleep. */
+/* As nt_stack_read(), without lines, and the kernel functions in which threads sleep. */
 void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, size_t n,
 			  struct nt_stack *ret_stack);
 
