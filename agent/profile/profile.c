@@ -199,7 +199,8 @@ void nt_profile_add(struct nt_profile *profile, const struct nt_stack *stack,
 
 		if (thread->native == NT_STACK_ENDED)
 			continue;
-		if (thread->is_main)
+		/* What is torn is counted, and no reason for the whole profile. */
+		if (thread->is_main && thread->python != NT_STACK_CHANGED)
 			profile->reason = thread->python;
 		if (is_of_kind(thread, kind) && !add_thread_sample(profile, stack, thread))
 			profile->left_out++;

@@ -164,10 +164,12 @@ static void a_torn_sample_is_marked_and_counted(void **state)
 		begin_thread("main", 'R');
 		assert_true(nt_stack_add(&stack, "f", "/a.py", 1, false));
 		stack.thread[0].is_torn = i > 0;
+		stack.thread[0].python = i > 0 ? NT_STACK_CHANGED : NT_STACK_WHOLE;
 		nt_profile_add(&profile, &stack, NT_PROFILE_ALL);
 	}
 	nt_profile_add(&profile, &stack, NT_PROFILE_OFF_CPU);
 	assert_int_equal(profile.torn, 2);
+	assert_int_equal(profile.reason, NT_STACK_WHOLE);
 	assert_int_equal(profile.empty, 0);
 	assert_int_equal(profile.stacks, 2);
 	assert_int_equal(profile.stack[0].count, 1);
