@@ -35,6 +35,7 @@ agent/system: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/stack: common proto bpf/event.h plugin/gpu_record.h
 agent/rdma: common proto bpf/event.h plugin/gpu_record.h
+agent/socket: common proto bpf/socket_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
