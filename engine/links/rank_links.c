@@ -81,7 +81,7 @@ static void name_address(char text[NT_RANK_LINKS_TEXT], const char *gid, uint32_
 static int add_pair(struct nt_rank_links *links, enum nt_link_transport transport,
 		    struct nt_rank_pair **ret_pair)
 {
-	struct nt_rank_pair *grown = links->pair;
+	struct nt_rank_pair *grown;
 
 	if (links->of_transport[transport] == NT_RANK_LINKS_PAIRS)
 		return -ENOSPC;
