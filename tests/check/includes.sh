@@ -50,6 +50,7 @@ engine/agents: detect proto common
 engine/host: detect proto common
 engine/gpu: detect proto common
 engine/stacks: detect proto common
+engine/frame: detect proto common
 engine/links: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
