@@ -88,6 +88,7 @@ static void write_metrics(struct nt_agent *agent)
 		reading.left_out[i] = agent->limits.of[i].report.left_out;
 	reading.port_rates_over_cap = agent->port_rates.ports_over_cap;
 	nt_rdma_stats(agent->rdma, &reading.rdma);
+	nt_sockets_stats(agent->sockets, &reading.sockets);
 	nt_attach_stats(agent->attach, &reading.attach);
 	nt_governor_stats(agent->governor, &reading.governor);
 	nt_own_links_stats(agent->own_links, &reading.own_links);
@@ -358,6 +359,7 @@ static void tick(struct nt_agent *agent)
 	nt_clock_pair(&boot_ns, &real_ns);
 	nt_agent_turn_ranks(agent, real_ns);
 	nt_rdma_tick(agent->rdma, boot_ns, real_ns);
+	nt_sockets_tick(agent->sockets, boot_ns);
 	nt_agent_poll_system(agent);
 	nt_publisher_set_time(agent->publisher, boot_ns, real_ns);
 	catch_up(agent);

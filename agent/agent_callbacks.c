@@ -416,6 +416,7 @@ int nt_agent_open_tracker(struct nt_agent *agent, uint64_t boot)
 			   .locate = locate,
 			   .shared_card = shared_card,
 			   .rdma = nt_agent_rdma_window,
+			   .tcp = nt_agent_tcp_window,
 			   .data = agent},
 		.sink = {.window = on_window,
 			 .called = on_called,

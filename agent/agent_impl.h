@@ -32,6 +32,7 @@
 #include "agent/publish/self_metrics.h"
 #include "agent/ras/ras.h"
 #include "agent/rdma/rdma.h"
+#include "agent/socket/sockets.h"
 #include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
@@ -77,6 +78,7 @@ struct nt_agent {
 	struct nt_inspector_client rank_file_client;
 	struct nt_inspector_client provider_client;
 	struct nt_rdma *rdma;
+	struct nt_sockets *sockets; /* NULL: they are not observed */
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
 	struct nt_inspector_client mpi_code_client, code_place_client, stack_client;
@@ -226,8 +228,10 @@ void nt_agent_raise(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns
 void nt_agent_turn_level(struct nt_agent *agent, uint64_t real_ns);
 void nt_agent_close_level(struct nt_agent *agent);
 /*
- * agent/agent_system.c: system events of ranks. The poll comes with each tick, the turn once a second.
+ * agent/agent_system.c: system events and TCP sockets of ranks. The poll comes with each tick, the turn
+ * once a second; the windows are a callback of the tracker.
  */
+const struct nt_tcp_window *nt_agent_tcp_window(void *data, uint32_t pid);
 void nt_agent_open_system(struct nt_agent *agent);
 void nt_agent_poll_system(struct nt_agent *agent);
 void nt_agent_turn_system(struct nt_agent *agent, uint64_t boot_ns);

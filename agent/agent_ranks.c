@@ -225,6 +225,7 @@ void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_bo
 {
 	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
 	nt_rdma_add(agent->rdma, pid, start_boot_ns, nt_clock_boot_ns());
+	nt_sockets_add(agent->sockets, pid);
 	if (agent->system)
 		nt_system_enrol(agent->system, pid, start_boot_ns);
 	if (agent->config->query_max)
@@ -246,6 +247,7 @@ void nt_agent_forget_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_b
 	nt_probed_ranks_end(agent->send_ranks, pid, start_boot_ns);
 	nt_probed_ranks_end(agent->query_ranks, pid, start_boot_ns);
 	nt_rdma_end(agent->rdma, pid, start_boot_ns);
+	nt_sockets_end(agent->sockets, pid);
 }
 
 static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,

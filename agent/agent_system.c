@@ -58,6 +58,23 @@ static void on_system_event(void *data, uint64_t start_boot_ns, const struct nt_
 
 /* ---- their probes ---------------------------------------------------------------------------- */
 
+static void open_sockets(struct nt_agent *agent)
+{
+	const int r = nt_sockets_new(&agent->sockets);
+
+	if (r == -ENOTSUP)
+		nt_info("TCP connections of ranks are not observed: this kernel does not show them");
+	else if (r < 0)
+		(void)nt_warn(r, "TCP connections of ranks are not observed");
+}
+
+const struct nt_tcp_window *nt_agent_tcp_window(void *data, uint32_t pid)
+{
+	struct nt_agent *agent = data;
+
+	return nt_sockets_take_window(agent->sockets, pid);
+}
+
 /* Without them the agent does the rest of its work. */
 void nt_agent_open_system(struct nt_agent *agent)
 {
@@ -73,6 +90,7 @@ void nt_agent_open_system(struct nt_agent *agent)
 
 	if (!agent->config->system_events)
 		return;
+	open_sockets(agent);
 	r = nt_system_new(&options, &agent->system);
 	if (r < 0) {
 		(void)nt_warn(

@@ -136,7 +136,9 @@ static int copy_rank(struct nt_snapshot_job *out, const struct nt_job *job,
 		.alloc_bytes = session->alloc_bytes,
 		.lost = session->lost,
 		.rdma_not_visible = session->links ? session->links->not_visible : 0,
-		.queue_pairs_over_cap = session->links ? session->links->pairs_over_cap : 0,
+		.link_ends_over_cap = session->links ? session->links->pairs_over_cap +
+							       session->links->sockets_over_cap
+						     : 0,
 		.first_seen_ns = session->first_seen_ns,
 		.last_seen_ns = session->last_seen_ns,
 	};

@@ -183,15 +183,41 @@ static __always_inline __u64 add_request(struct nt_rdma_traffic *t, const struct
 	return bytes;
 }
 
+/* A list of requests. */
+struct post_walk {
+	__u64 at, bytes, now;
+	__u32 opcode, requests; /* opcode: of the first */
+	bool is_timed;
+};
+
+/* The request at walk->at. 0: it is not readable. Not static, so that the verifier checks it once. */
+__noinline int posts_request(struct nt_rdma_traffic *t, struct post_walk *walk)
+{
+	struct send_request request;
+
+	if (!t || !walk)
+		return 0;
+	if (bpf_probe_read_user(&request, sizeof(request), (const void *)walk->at) < 0) {
+		__sync_fetch_and_add(&t->unread, 1);
+		walk->at = 0;
+		return 0;
+	}
+	if (!walk->requests++)
+		walk->opcode = request.opcode;
+	walk->bytes += add_request(t, &request);
+	if (walk->is_timed && (t->all_signaled || request.flags & REQUEST_SIGNALED))
+		keep_posted(t, request.wr_id, walk->now);
+	walk->at = request.next;
+	return 1;
+}
+
 static __always_inline void posts(struct pt_regs *ctx)
 {
-	__u64 qp = PT_REGS_PARM1(ctx), at = PT_REGS_PARM2(ctx), now = bpf_ktime_get_boot_ns();
+	const __u64 qp = PT_REGS_PARM1(ctx);
 	const __u32 row = NT_COOKIE_ROW(bpf_get_attach_cookie(ctx));
 	struct nt_rdma_key key = {.pid = bpf_get_current_pid_tgid() >> 32};
+	struct post_walk walk = {.at = PT_REGS_PARM2(ctx), .now = bpf_ktime_get_boot_ns()};
 	struct nt_rdma_traffic *t;
-	__u32 opcode = 0, requests;
-	__u64 bytes = 0;
-	bool times;
 
 	hit_unseen(row);
 	key.context = read_word(qp);
@@ -201,27 +227,14 @@ static __always_inline void posts(struct pt_regs *ctx)
 		t = add_traffic(row, qp, &key);
 	if (!t)
 		return;
-	times = is_timed(t, bpf_map_lookup_elem(&rdma_watches, &key.pid));
-	for (requests = 0; requests < NT_RDMA_REQUESTS && at; requests++) {
-		struct send_request request;
-
-		if (bpf_probe_read_user(&request, sizeof(request), (const void *)at) < 0) {
-			__sync_fetch_and_add(&t->unread, 1);
-			at = 0;
-			break;
-		}
-		if (!requests)
-			opcode = request.opcode;
-		bytes += add_request(t, &request);
-		if (times && (t->all_signaled || request.flags & REQUEST_SIGNALED))
-			keep_posted(t, request.wr_id, now);
-		at = request.next;
-	}
-	if (at)
+	walk.is_timed = is_timed(t, bpf_map_lookup_elem(&rdma_watches, &key.pid));
+	for (int i = 0; i < NT_RDMA_REQUESTS && walk.at; i++)
+		posts_request(t, &walk);
+	if (walk.at)
 		__sync_fetch_and_add(&t->cut, 1);
 	if (is_detailed())
-		detail_call(NT_DETAIL_POSTS << 16 | row, 0, 0, bytes,
-			    NT_DETAIL_POST(key.qpn, opcode, requests));
+		detail_call(NT_DETAIL_POSTS << 16 | row, 0, 0, walk.bytes,
+			    NT_DETAIL_POST(key.qpn, walk.opcode, walk.requests));
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */

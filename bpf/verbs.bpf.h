@@ -151,39 +151,45 @@ static __always_inline bool verbs_entered(struct pt_regs *ctx)
 
 /* ---- return ---------------------------------------------------------------------------------- */
 
-/* Adds the functions of the context. */
-static __always_inline void add_context(__u64 context, struct nt_event_verbs *event)
+/* Adds the functions of the context. Those of an event are not static: the verifier checks them once. */
+__noinline int add_context(__u64 context, struct nt_event_verbs *event)
 {
 	__u64 device = context ? read_word(context + CONTEXT_DEVICE) : 0;
 
+	if (!event)
+		return 0;
 	event->context = context;
 	if (!context)
-		return;
+		return 0;
 	event->post_send = read_word(context + CONTEXT_POST_SEND);
 	event->poll_cq = read_word(context + CONTEXT_POLL_CQ);
 	if (device && bpf_probe_read_user_str(event->device, sizeof(event->device),
 					      (const void *)(device + DEVICE_NAME)) < 0)
 		event->device[0] = '\0';
+	return 0;
 }
 
-static __always_inline bool add_qp(__u64 at, struct nt_event_verbs *event)
+/* 0: it cannot be read. */
+__noinline int add_qp(__u64 at, struct nt_event_verbs *event)
 {
 	struct verbs_qp qp;
 
-	if (!at || bpf_probe_read_user(&qp, sizeof(qp), (const void *)at) < 0)
-		return false;
+	if (!event || !at || bpf_probe_read_user(&qp, sizeof(qp), (const void *)at) < 0)
+		return 0;
 	event->qp = at;
 	event->qpn = qp.qpn;
 	event->qp_type = qp.type;
 	event->qp_state = qp.state;
 	add_context(qp.context, event);
-	return true;
+	return 1;
 }
 
-static __always_inline void add_attributes(__u64 at, __u32 mask, struct nt_event_verbs *event)
+__noinline int add_attributes(__u64 at, __u32 mask, struct nt_event_verbs *event)
 {
 	const __u64 ah = at + ATTR_AH;
 
+	if (!event)
+		return 0;
 	event->mask = mask;
 	if (mask & MASK_STATE)
 		event->qp_state = read_half(at + ATTR_STATE);
@@ -192,13 +198,14 @@ static __always_inline void add_attributes(__u64 at, __u32 mask, struct nt_event
 	if (mask & MASK_REMOTE_QPN)
 		event->remote_qpn = read_half(at + ATTR_REMOTE_QPN);
 	if (!(mask & MASK_AV))
-		return;
+		return 0;
 	event->remote_lid = read_half(ah + AH_DLID) & 0xffff;
 	event->is_global = read_byte(ah + AH_IS_GLOBAL) != 0;
 	event->port = read_byte(ah + AH_PORT);
 	event->sgid_index = read_byte(ah + AH_SGID_INDEX);
 	if (event->is_global)
 		bpf_probe_read_user(event->gid, sizeof(event->gid), (const void *)ah);
+	return 0;
 }
 
 static __always_inline void note_signals(const struct verbs_call *call,
@@ -253,7 +260,7 @@ static __always_inline bool fill_verb(__u32 verb, const struct verbs_call *call,
 		return true;
 	case NT_VERB_EXTENDED:
 		__sync_fetch_and_add(&totals->extended, 1);
-		return add_qp(call->word[0], event);
+		return add_qp(call->word[0], event) != 0;
 	case NT_VERB_DIRECT:
 		__sync_fetch_and_add(&totals->direct, 1);
 		add_context(call->word[0], event);

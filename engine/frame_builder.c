@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/samples.h"
+#include "engine/frame/samples.h"
 
 /* A session that its live agent no longer reports has ended unobserved. */
 #define UNREPORTED_NS    (10ULL * 1000000000)

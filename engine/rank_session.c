@@ -105,7 +105,7 @@ void nt_rank_session_free(struct nt_rank_session *session)
 		nt_message_free(session->waiting[i].message);
 	free(session->waiting);
 	free(session->heap);
-	free(session->links);
+	nt_rank_links_free(session->links);
 	HASH_ITER(hh, session->series, series, next)
 	{
 		HASH_DEL(session->series, series);

@@ -116,9 +116,8 @@ struct nt_snapshot_rank {
 	struct nt_snapshot_gpu gpu_state;
 	const struct nt_rank_heap *heap; /* NULL: it has allocated no device memory */
 	const struct nt_gemm_rate *gemms; /* in the last frame; NULL: none seen so far */
-	/* Of RDMA: NT_WIRE_RDMA_*, and queue pairs that are not in the links; 0 without it. */
-	uint32_t rdma_not_visible;
-	uint64_t queue_pairs_over_cap;
+	uint32_t rdma_not_visible; /* NT_WIRE_RDMA_* */
+	uint64_t link_ends_over_cap; /* queue pairs and sockets that are not in the links */
 	const char *node, *namespace, *pod, *container, *gpu, *process; /* process: command name */
 	const char *replica, *pod_uid;
 	enum nt_tier tier; /* of its own work in the last frame with steps */

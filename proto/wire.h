@@ -36,6 +36,7 @@ enum {
 	NT_WIRE_MAX_HEAP_SITES = 16, /* call sites of one process */
 	NT_WIRE_MAX_GEMMS = 16, /* types and modes of one rank in one window */
 	NT_WIRE_MAX_RDMA_PAIRS = 256, /* queue pairs of one rank in one window */
+	NT_WIRE_MAX_TCP_SOCKETS = 128, /* the same */
 	NT_WIRE_MAX_JOBS = 1024, /* jobs of one node */
 	NT_WIRE_MAX_LIMITS = 32, /* of one node */
 	NT_WIRE_MAX_RDMA_PORTS = 64, /* the same */
@@ -301,6 +302,20 @@ struct nt_rdma_window {
 	uint64_t pairs_over_cap, regions, region_bytes, cut, unread;
 };
 
+/* A connected socket: see TcpSocket of neutracer.proto. */
+struct nt_tcp_socket {
+	const char *local, *remote;
+	uint32_t local_port, remote_port;
+	uint64_t sent_bytes, received_bytes, segments, retransmits, rtt_ns;
+};
+
+struct nt_tcp_window {
+	struct nt_tcp_socket *socket;
+	size_t socket_count;
+	uint64_t observed_ns;
+	uint32_t sockets, sockets_over_cap, unsent;
+};
+
 /* What the governor does not observe of a process. */
 enum {
 	NT_WIRE_SHED_LAUNCHES = 1,
@@ -353,6 +368,7 @@ struct nt_window {
 	struct nt_wire_profile *profile;
 	size_t profiles;
 	struct nt_rdma_window rdma;
+	struct nt_tcp_window tcp;
 };
 
 struct nt_metric_value {

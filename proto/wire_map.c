@@ -301,56 +301,6 @@ static const struct nt_wire_field fields_nt_gemms[] = {
 };
 SHAPE(nt_gemms, gemms, NULL);
 
-static const struct nt_wire_field fields_nt_rdma_pair[] = {
-	U32(RdmaPair, nt_rdma_pair, qpn),
-	U32(RdmaPair, nt_rdma_pair, remote_qpn),
-	TEXT(RdmaPair, nt_rdma_pair, local_gid),
-	TEXT(RdmaPair, nt_rdma_pair, remote_gid),
-	U32(RdmaPair, nt_rdma_pair, local_lid),
-	U32(RdmaPair, nt_rdma_pair, remote_lid),
-	TEXT(RdmaPair, nt_rdma_pair, device),
-	U32(RdmaPair, nt_rdma_pair, port),
-	U32(RdmaPair, nt_rdma_pair, type),
-	U32(RdmaPair, nt_rdma_pair, state),
-	BOOL(RdmaPair, nt_rdma_pair, not_visible),
-	U64(RdmaPair, nt_rdma_pair, writes),
-	U64(RdmaPair, nt_rdma_pair, write_bytes),
-	U64(RdmaPair, nt_rdma_pair, sends),
-	U64(RdmaPair, nt_rdma_pair, send_bytes),
-	U64(RdmaPair, nt_rdma_pair, reads),
-	U64(RdmaPair, nt_rdma_pair, read_bytes),
-	U64(RdmaPair, nt_rdma_pair, atomics),
-	U64(RdmaPair, nt_rdma_pair, atomic_bytes),
-	U64(RdmaPair, nt_rdma_pair, others),
-	U64(RdmaPair, nt_rdma_pair, other_bytes),
-	U64(RdmaPair, nt_rdma_pair, completions),
-	U64(RdmaPair, nt_rdma_pair, received),
-	U64(RdmaPair, nt_rdma_pair, received_bytes),
-	U64(RdmaPair, nt_rdma_pair, errors),
-	U32(RdmaPair, nt_rdma_pair, error_status),
-	U64(RdmaPair, nt_rdma_pair, timed),
-	U64(RdmaPair, nt_rdma_pair, latency_ns),
-	U64(RdmaPair, nt_rdma_pair, latency_least_ns),
-	U64(RdmaPair, nt_rdma_pair, latency_most_ns),
-	U64(RdmaPair, nt_rdma_pair, untimed),
-};
-SHAPE(nt_rdma_pair, rdma_pair, NULL);
-
-static const struct nt_wire_field fields_nt_rdma_window[] = {
-	MANY(Rdma, nt_rdma_window, pair, pair_count, NT_WIRE_MAX_RDMA_PAIRS, RdmaPair, nt_rdma_pair),
-	U64(Rdma, nt_rdma_window, observed_ns),
-	U64(Rdma, nt_rdma_window, polled_ns),
-	U32(Rdma, nt_rdma_window, pairs),
-	U64(Rdma, nt_rdma_window, pairs_over_cap),
-	U32(Rdma, nt_rdma_window, unsent),
-	U64(Rdma, nt_rdma_window, regions),
-	U64(Rdma, nt_rdma_window, region_bytes),
-	U32(Rdma, nt_rdma_window, not_visible),
-	U64(Rdma, nt_rdma_window, cut),
-	U64(Rdma, nt_rdma_window, unread),
-};
-SHAPE(nt_rdma_window, rdma, NULL);
-
 static const struct nt_wire_field fields_nt_window[] = {
 	ONE(Window, nt_window, rank, Rank, nt_rank_id),
 	U64(Window, nt_window, start_boot_ns),
@@ -403,6 +353,7 @@ static const struct nt_wire_field fields_nt_window[] = {
 	MANY(Window, nt_window, stack, stacks, NT_WIRE_MAX_STACKS, Stack, nt_wire_stack),
 	MANY(Window, nt_window, profile, profiles, NT_WIRE_MAX_PROFILES, Profile, nt_wire_profile),
 	ONE(Window, nt_window, rdma, Rdma, nt_rdma_window),
+	ONE(Window, nt_window, tcp, Tcp, nt_tcp_window),
 };
 SHAPE(nt_window, window, NULL);
 

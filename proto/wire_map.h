@@ -93,6 +93,8 @@ extern const struct nt_wire_shape nt_wire_envelope;
 /* In wire_map_incident.c. */
 extern const struct nt_wire_shape nt_wire_stack_shape, nt_wire_profile_shape,
 	nt_wire_incident_shape;
+/* In wire_map_link.c. */
+extern const struct nt_wire_shape nt_wire_rdma_shape, nt_wire_tcp_shape;
 extern const struct nt_wire_body nt_wire_bodies[];
 enum {
 	NT_WIRE_BODIES = NT_BODY_HEARTBEAT + 1,

@@ -132,5 +132,7 @@
 #define shape_nt_wire_stack    nt_wire_stack_shape
 #define shape_nt_wire_profile  nt_wire_profile_shape
 #define shape_nt_wire_incident nt_wire_incident_shape
+#define shape_nt_rdma_window   nt_wire_rdma_shape
+#define shape_nt_tcp_window    nt_wire_tcp_shape
 
 #endif

@@ -20,6 +20,7 @@
 #include "agent/publish/publisher.h"
 #include "agent/ras/ras.h"
 #include "agent/rdma/rdma.h"
+#include "agent/socket/sockets.h"
 #include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/base/cleanup.h"
@@ -45,6 +46,7 @@ struct nt_self_metrics_reading {
 	struct nt_gpu_health_stats gpu_health; /* zeros where none is read */
 	struct nt_ras_stats ras; /* zeros where it is off */
 	struct nt_rdma_stats rdma;
+	struct nt_sockets_stats sockets;
 	struct nt_system_stats system; /* the same */
 	struct nt_tracker_stats tracker;
 	struct nt_publisher_stats publisher;

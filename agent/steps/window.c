@@ -427,6 +427,7 @@ int nt_window_build(const struct nt_rank *rank, const struct nt_window_context *
 		.level = rank->process->level,
 		.gemms = context->gemms ? *context->gemms : (struct nt_gemms){0},
 		.rdma = context->rdma ? *context->rdma : (struct nt_rdma_window){0},
+		.tcp = context->tcp ? *context->tcp : (struct nt_tcp_window){0},
 	};
 	if (rank->process->facts.env.restart_count > 0)
 		message->window.attempt_hint = (uint32_t)rank->process->facts.env.restart_count;

@@ -21,6 +21,7 @@ struct nt_window_context {
 	const struct nt_process_counters *counters; /* since the last window; of the process */
 	const struct nt_gemms *gemms; /* the same; NULL: none */
 	const struct nt_rdma_window *rdma; /* the same */
+	const struct nt_tcp_window *tcp; /* the same */
 	/* Lost events of the node and intervals of the process; taken: received, where lost. */
 	uint64_t lost, taken;
 	uint64_t unobserved_ns; /* part of the window in which the process's calls were not seen */

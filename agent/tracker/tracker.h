@@ -64,6 +64,8 @@ struct nt_tracker_source {
 					struct nt_placement *placement);
 	/* The RDMA of a process since the last call; borrowed until the next. NULL: it uses none. */
 	const struct nt_rdma_window *(*rdma)(void *data, uint32_t pid);
+	/* The same of its TCP sockets. NULL: none was read. */
+	const struct nt_tcp_window *(*tcp)(void *data, uint32_t pid);
 	/* Whether both processes compute on one card. NULL: not known. */
 	enum nt_gpu_shared (*shared_card)(void *data, uint32_t pid, uint32_t other);
 	void *data;

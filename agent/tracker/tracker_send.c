@@ -228,6 +228,15 @@ static const struct nt_rdma_window *take_rdma(struct nt_tracker *tracker,
 							: NULL;
 }
 
+static const struct nt_tcp_window *take_tcp(struct nt_tracker *tracker, const struct nt_rank *rank)
+{
+	const struct nt_tracker_source *source = &tracker->options.source;
+	const struct nt_process *process = rank->process;
+
+	return rank == process->rank[0] && source->tcp ? source->tcp(source->data, process->pid)
+						       : NULL;
+}
+
 /*
  * Sets the losses of the window's input, and then also the received counts. With several ranks in a
  * process, lost events count for each. Intervals, like counters, are the process's.
@@ -364,6 +373,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.counters = &counters,
 		.gemms = take_gemms(tracker, rank, &counters, &gemms),
 		.rdma = take_rdma(tracker, rank),
+		.tcp = take_tcp(tracker, rank),
 		.ended = ended,
 		.shed = rank->shed |
 			(nt_window_system_is_shed(&rank->host_before) ? NT_WIRE_SHED_SYSTEM : 0),

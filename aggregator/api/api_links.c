@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The links of a job in replies: RDMA between its ranks. */
+/* The links of a job in replies: RDMA and TCP between its ranks. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,32 +61,73 @@ static int set_latency(json_t *object, const struct nt_pair_sums *sums)
 	return failed;
 }
 
+static json_t *known_count(bool is_known, uint64_t value)
+{
+	return is_known ? count(value) : json_null();
+}
+
+static json_t *ratio(uint64_t part, double whole)
+{
+	return known(whole > 0, whole > 0 ? (double)part / whole : 0);
+}
+
+/* TCP has no completions. */
+static int set_completions(json_t *object, const struct nt_job_link *link)
+{
+	const struct nt_pair_sums *sums = &link->sums;
+	const bool is_rdma = link->transport == NT_LINK_RDMA;
+	int failed = 0;
+
+	failed |=
+		json_object_set_new(object, "completions", known_count(is_rdma, sums->completions));
+	failed |= json_object_set_new(object, "errors", known_count(is_rdma, sums->errors));
+	failed |= json_object_set_new(
+		object, "error_ratio",
+		ratio(sums->errors, (double)sums->completions + (double)sums->errors));
+	failed |=
+		json_object_set_new(object, "error_status",
+				    sums->errors ? json_integer(link->error_status) : json_null());
+	return failed;
+}
+
+/* What is sent again over RDMA only its port counts. */
+static int set_segments(json_t *object, const struct nt_job_link *link)
+{
+	const struct nt_pair_sums *sums = &link->sums;
+	const bool is_tcp = link->transport == NT_LINK_TCP;
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "segments", known_count(is_tcp, sums->segments));
+	failed |=
+		json_object_set_new(object, "retransmits", known_count(is_tcp, sums->retransmits));
+	failed |= json_object_set_new(object, "retransmit_ratio",
+				      ratio(sums->retransmits, (double)sums->segments));
+	return failed;
+}
+
 static json_t *link_json(const struct nt_snapshot_link *from)
 {
 	nt_autojson json_t *object = json_object();
 	const struct nt_job_link *link = from->link;
 	const struct nt_pair_sums *sums = &link->sums;
-	const uint64_t ended = sums->completions + sums->errors;
+	const bool is_tcp = link->transport == NT_LINK_TCP;
 	int failed = 0;
 
 	failed |= json_object_set_new(object, "from", end_json(from->rank, link->local));
 	failed |= json_object_set_new(object, "to", end_json(from->peer, link->remote));
+	failed |= json_object_set_new(object, "transport", json_string(is_tcp ? "tcp" : "rdma"));
 	failed |= json_object_set_new(object, "device", text_or_null(link->device));
-	failed |= json_object_set_new(object, "queue_pairs", json_integer(link->pairs));
+	failed |=
+		json_object_set_new(object, "queue_pairs", json_integer(is_tcp ? 0 : link->pairs));
+	failed |= json_object_set_new(object, "sockets", json_integer(is_tcp ? link->pairs : 0));
 	failed |= json_object_set_new(object, "not_visible", json_integer(link->pairs_not_visible));
 	failed |= json_object_set_new(object, "bytes_per_second",
 				      known(link->bytes_per_s >= 0, link->bytes_per_s));
 	failed |= json_object_set_new(object, "requests_per_second",
 				      known(link->requests_per_s >= 0, link->requests_per_s));
 	failed |= set_latency(object, sums);
-	failed |= json_object_set_new(object, "completions", count(sums->completions));
-	failed |= json_object_set_new(object, "errors", count(sums->errors));
-	failed |= json_object_set_new(
-		object, "error_ratio",
-		known(ended > 0, ended ? (double)sums->errors / (double)ended : 0));
-	failed |=
-		json_object_set_new(object, "error_status",
-				    sums->errors ? json_integer(link->error_status) : json_null());
+	failed |= set_completions(object, link);
+	failed |= set_segments(object, link);
 	return failed ? NULL : nt_take(object);
 }
 
@@ -113,7 +154,7 @@ static int reply_page(struct nt_httpd_reply *reply, const struct nt_snapshot_job
 	int failed = 0;
 
 	for (size_t i = 0; i < job->ranks; i++)
-		over_cap += job->rank[i].queue_pairs_over_cap;
+		over_cap += job->rank[i].link_ends_over_cap;
 	failed |= json_object_set(object, "items", list);
 	failed |= json_object_set_new(object, "next", next[0] ? json_string(next) : json_null());
 	failed |= json_object_set_new(object, "not_visible", visibility_json(job));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `neutracer links JOB`: RDMA between the ranks of a job. */
+/* `neutracer links JOB`: RDMA and TCP between the ranks of a job. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +17,12 @@ static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK};
 static const struct nt_opt_program program = {
 	.name = "neutracer links",
 	.section = 1,
-	.summary = "show the RDMA links between the ranks of a job",
+	.summary = "show the links between the ranks of a job",
 	.description =
-		"Lists the links of a job, which sum the queue pairs from one rank to another. Figures "
-		"are of the last one to two minutes. A dash is a figure that was not observed: traffic "
-		"is observed in short slices, and at level 1 always.",
+		"Lists the links of a job, which sum the queue pairs of RDMA, or the TCP connections, from "
+		"one rank to another or to an address. Figures are of the last one to two minutes. A "
+		"dash is a figure that was not observed: RDMA is observed in short slices, and at level "
+		"1 always. The latency of TCP is its round-trip time.",
 	.args = "JOB",
 	.min_args = 1,
 	.max_args = 1,
@@ -35,11 +36,11 @@ static const struct nt_opt_program program = {
 static const struct nt_column columns[] = {
 	{"FROM", false, false},         {"TO", false, false},
 	{"NODE", false, true, true},    {"POD", false, true, true, true},
-	{"TO NODE", false, true, true}, {"DEVICE", false, true, true},
-	{"QPS", true, false},           {"RATE", true, false},
+	{"TO NODE", false, true, true}, {"OVER", false, false},
+	{"ENDS", true, false},          {"RATE", true, false},
 	{"REQ/S", true, false, true},   {"LATENCY", true, false},
 	{"LEAST", true, false, true},   {"MOST", true, false, true},
-	{"ERRORS", true, false},
+	{"ERRORS", true, false},        {"RESENT", true, false},
 };
 
 /* A peer that is no rank of the job has its address. */
@@ -82,15 +83,25 @@ static const char *latency_text(const json_t *link, const char *name, char text[
 	return text;
 }
 
-static const char *errors_text(const json_t *link, char text[NT_LIVE_TEXT])
+/* A count and its part of all. */
+static const char *part_text(const json_t *link, const char *count, const char *ratio,
+			     char text[NT_LIVE_TEXT])
 {
-	const double ratio = nt_json_get_number(link, "error_ratio", -1);
+	const double part = nt_json_get_number(link, ratio, -1);
 
-	if (ratio < 0)
+	if (part < 0)
 		return "-";
-	(void)snprintf(text, NT_LIVE_TEXT, "%.0f (%.2g %%)", nt_json_get_number(link, "errors", 0),
-		       ratio * 100);
+	(void)snprintf(text, NT_LIVE_TEXT, "%.0f (%.2g %%)", nt_json_get_number(link, count, 0),
+		       part * 100);
 	return text;
+}
+
+/* The device of RDMA. */
+static const char *over_text(const json_t *link)
+{
+	const char *transport = nt_json_get_text(link, "transport", "rdma");
+
+	return strcmp(transport, "tcp") == 0 ? "tcp" : nt_json_get_text(link, "device", "rdma");
 }
 
 static int add_link(struct nt_table *table, const json_t *link)
@@ -105,18 +116,23 @@ static int add_link(struct nt_table *table, const json_t *link)
 	r = r ? r : nt_table_add(table, 0, "%s", nt_json_get_text(from, "node", "-"));
 	r = r ? r : nt_table_add(table, 0, "%s", nt_json_get_text(from, "pod", "-"));
 	r = r ? r : nt_table_add(table, 0, "%s", nt_json_get_text(to, "node", "-"));
-	r = r ? r : nt_table_add(table, 0, "%s", nt_json_get_text(link, "device", "-"));
+	r = r ? r : nt_table_add(table, 0, "%s", over_text(link));
 	r = r ? r
 	      : nt_table_add(table, 0, hidden > 0 ? "%.0f (%.0f hidden)" : "%.0f",
-			     nt_json_get_number(link, "queue_pairs", 0), hidden);
+			     nt_json_get_number(link, "queue_pairs", 0) +
+				     nt_json_get_number(link, "sockets", 0),
+			     hidden);
 	r = r ? r : nt_table_add(table, 0, "%s", rate_text(link, "bytes_per_second", text));
 	r = r ? r : nt_table_add(table, 0, "%s", rate_text(link, "requests_per_second", text));
 	r = r ? r : nt_table_add(table, 0, "%s", latency_text(link, "latency_seconds", text));
 	r = r ? r : nt_table_add(table, 0, "%s", latency_text(link, "latency_least_seconds", text));
 	r = r ? r : nt_table_add(table, 0, "%s", latency_text(link, "latency_most_seconds", text));
+	r = r ? r
+	      : nt_table_add(table, fails ? NT_STYLE_BAD : NT_STYLE_PLAIN, "%s",
+			     part_text(link, "errors", "error_ratio", text));
 	return r ? r
-		 : nt_table_add(table, fails ? NT_STYLE_BAD : NT_STYLE_PLAIN, "%s",
-				errors_text(link, text));
+		 : nt_table_add(table, 0, "%s",
+				part_text(link, "retransmits", "retransmit_ratio", text));
 }
 
 static int print_links(const json_t *items)
@@ -124,7 +140,8 @@ static int print_links(const json_t *items)
 	nt_auto(nt_table) struct nt_table *table = NULL;
 
 	if (!json_array_size(items)) {
-		(void)printf("No links: the job uses no RDMA, or none that is visible.\n");
+		(void)printf(
+			"No links: the job uses neither RDMA nor TCP, or none that is visible.\n");
 		return NT_EXIT_OK;
 	}
 	if (nt_table_new(columns, sizeof(columns) / sizeof(columns[0]), &table) < 0)

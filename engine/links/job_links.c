@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/search.h"
+
 enum {
 	CANDIDATES =
-		64, /* for the other end of one queue pair: they are untrusted, and quadratic */
+		64, /* for the other end of a pair or socket: they are untrusted, and quadratic */
 };
 
 /* One end of a queue pair. */
@@ -22,10 +24,17 @@ static int by_local(const void *left, const void *right)
 	const struct pair_end *a = left, *b = right;
 	int order;
 
+	if (a->pair->transport != b->pair->transport)
+		return a->pair->transport < b->pair->transport ? -1 : 1;
 	if (a->pair->qpn != b->pair->qpn)
 		return a->pair->qpn < b->pair->qpn ? -1 : 1;
 	order = strcmp(a->pair->local, b->pair->local);
-	return order ? order : a->rank < b->rank ? -1 : a->rank > b->rank;
+	if (order)
+		return order;
+	/* Of sockets that one port has accepted. */
+	if (a->pair->remote_qpn != b->pair->remote_qpn)
+		return a->pair->remote_qpn < b->pair->remote_qpn ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 static int by_link(const void *left, const void *right)
@@ -35,6 +44,8 @@ static int by_link(const void *left, const void *right)
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
+	if (a->pair->transport != b->pair->transport)
+		return a->pair->transport < b->pair->transport ? -1 : 1;
 	if (a->has_peer != b->has_peer)
 		return a->has_peer ? -1 : 1;
 	if (a->peer != b->peer)
@@ -45,21 +56,30 @@ static int by_link(const void *left, const void *right)
 	return order;
 }
 
-/* The first end with that number and that address or a later one. */
-static size_t first_of(const struct pair_end *end, size_t ends, uint32_t qpn, const char *local)
+/* The begin of the order of by_local(). */
+struct end_key {
+	enum nt_link_transport transport;
+	uint32_t qpn;
+	const char *local;
+	uint32_t remote_qpn; /* of a socket; else 0 */
+};
+
+static bool is_before(const struct nt_rank_pair *pair, const struct end_key *key)
 {
-	size_t low = 0, high = ends;
+	int order;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct nt_rank_pair *pair = end[middle].pair;
+	if (pair->transport != key->transport)
+		return pair->transport < key->transport;
+	if (pair->qpn != key->qpn)
+		return pair->qpn < key->qpn;
+	order = strcmp(pair->local, key->local);
+	return order ? order < 0 : pair->remote_qpn < key->remote_qpn;
+}
 
-		if (pair->qpn < qpn || (pair->qpn == qpn && strcmp(pair->local, local) < 0))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+/* The first end that is not before the key. */
+static size_t first_of(const struct pair_end *end, size_t ends, const struct end_key *key)
+{
+	return nt_search_first(0, ends, i, !is_before(end[i].pair, key));
 }
 
 /* True if `other` is what `pair` is connected to; an unknown address or number matches any. */
@@ -95,10 +115,12 @@ static void try_peer(struct pair_end *of, struct pair_end *other, bool *is_ambig
 static void try_peers(struct pair_end *end, size_t ends, struct pair_end *of, const char *local,
 		      bool *is_ambiguous)
 {
-	const uint32_t qpn = of->pair->remote_qpn;
-	size_t first = first_of(end, ends, qpn, local ? local : ""), tried = 0;
+	const struct end_key key = {.qpn = of->pair->remote_qpn, .local = local ? local : ""};
+	size_t tried = 0;
 
-	for (size_t i = first; i < ends && end[i].pair->qpn == qpn; i++) {
+	for (size_t i = first_of(end, ends, &key); i < ends; i++) {
+		if (end[i].pair->transport != NT_LINK_RDMA || end[i].pair->qpn != key.qpn)
+			break;
 		if (local && strcmp(end[i].pair->local, local) != 0)
 			break;
 		if (tried++ == CANDIDATES) {
@@ -109,11 +131,46 @@ static void try_peers(struct pair_end *end, size_t ends, struct pair_end *of, co
 	}
 }
 
+/* Addresses and ports of a socket are always known. Those of loopback may repeat on other nodes. */
+static void find_socket_peer(const struct pair_end *end, size_t ends, struct pair_end *of)
+{
+	const struct nt_rank_pair *pair = of->pair;
+	const struct end_key key = {.transport = NT_LINK_TCP,
+				    .qpn = pair->remote_qpn,
+				    .local = pair->remote,
+				    .remote_qpn = pair->qpn};
+	bool is_ambiguous = false;
+	size_t tried = 0;
+
+	for (size_t i = first_of(end, ends, &key); i < ends; i++) {
+		const struct nt_rank_pair *other = end[i].pair;
+
+		if (other->transport != NT_LINK_TCP || other->qpn != key.qpn ||
+		    strcmp(other->local, key.local) != 0 || other->remote_qpn != key.remote_qpn)
+			break;
+		if (tried++ == CANDIDATES) {
+			is_ambiguous = true;
+			break;
+		}
+		if (strcmp(other->remote, pair->local) != 0)
+			continue;
+		is_ambiguous |= of->has_peer && of->peer != end[i].rank;
+		of->has_peer = true;
+		of->peer = end[i].rank;
+	}
+	if (is_ambiguous)
+		of->has_peer = false;
+}
+
 static void find_peer(struct pair_end *end, size_t ends, struct pair_end *of)
 {
 	const char *remote = of->pair->remote;
 	bool is_ambiguous = false;
 
+	if (of->pair->transport == NT_LINK_TCP) {
+		find_socket_peer(end, ends, of);
+		return;
+	}
 	if (!of->pair->remote_qpn)
 		return;
 	try_peers(end, ends, of, remote[0] ? remote : NULL, &is_ambiguous);
@@ -125,8 +182,10 @@ static void find_peer(struct pair_end *end, size_t ends, struct pair_end *of)
 
 static void begin_link(const struct pair_end *end, struct nt_job_link *link)
 {
-	*link = (struct nt_job_link){
-		.rank = end->rank, .peer = end->peer, .has_peer = end->has_peer};
+	*link = (struct nt_job_link){.transport = end->pair->transport,
+				     .rank = end->rank,
+				     .peer = end->peer,
+				     .has_peer = end->has_peer};
 	memcpy(link->device, end->pair->device, sizeof(link->device));
 	memcpy(link->local, end->pair->local, sizeof(link->local));
 	memcpy(link->remote, end->pair->remote, sizeof(link->remote));
@@ -145,11 +204,13 @@ static void add_end(const struct pair_end *end, struct nt_job_link *link)
 
 static void finish_link(const struct nt_rank_links *links, struct nt_job_link *link)
 {
-	const double observed_s = (double)(links->observed_ns[0] + links->observed_ns[1]) / 1e9;
+	const bool is_tcp = link->transport == NT_LINK_TCP;
+	const uint64_t *observed_ns = is_tcp ? links->sockets_observed_ns : links->observed_ns;
+	const double observed_s = ((double)observed_ns[0] + (double)observed_ns[1]) / 1e9;
 	const bool is_known = observed_s > 0 && link->pairs_not_visible < link->pairs;
 
 	link->bytes_per_s = is_known ? (double)link->sums.bytes / observed_s : -1;
-	link->requests_per_s = is_known ? (double)link->sums.requests / observed_s : -1;
+	link->requests_per_s = is_known && !is_tcp ? (double)link->sums.requests / observed_s : -1;
 }
 
 static size_t sum_links(const struct nt_rank_links *const *links, const struct pair_end *end,
@@ -175,6 +236,18 @@ static size_t sum_links(const struct nt_rank_links *const *links, const struct p
 	return count;
 }
 
+/* Connections of a process with itself are no links. Returns how many ends are left. */
+static size_t drop_own(struct pair_end *end, size_t ends)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ends; i++)
+		if (end[i].pair->transport != NT_LINK_TCP || !end[i].has_peer ||
+		    end[i].peer != end[i].rank)
+			end[kept++] = end[i];
+	return kept;
+}
+
 int nt_job_links_join(const struct nt_rank_links *const *links, size_t ranks,
 		      struct nt_job_link **ret_link, size_t *ret_count, uint64_t *ret_over_cap)
 {
@@ -182,8 +255,13 @@ int nt_job_links_join(const struct nt_rank_links *const *links, size_t ranks,
 	struct nt_job_link *link;
 	size_t ends = 0, at = 0;
 
+	*ret_over_cap = 0;
 	for (size_t i = 0; i < ranks; i++)
 		ends += links[i] ? links[i]->pairs : 0;
+	if (ends > NT_JOB_LINKS_ENDS) {
+		*ret_over_cap = ends - NT_JOB_LINKS_ENDS;
+		ends = NT_JOB_LINKS_ENDS;
+	}
 	end = calloc(ends + 1, sizeof(*end));
 	link = calloc((ends < NT_JOB_LINKS ? ends : NT_JOB_LINKS) + 1, sizeof(*link));
 	if (!end || !link) {
@@ -191,14 +269,14 @@ int nt_job_links_join(const struct nt_rank_links *const *links, size_t ranks,
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < ranks; i++)
-		for (size_t j = 0; links[i] && j < links[i]->pairs; j++)
+		for (size_t j = 0; links[i] && j < links[i]->pairs && at < ends; j++)
 			end[at++] =
 				(struct pair_end){.pair = &links[i]->pair[j], .rank = (uint32_t)i};
 	qsort(end, ends, sizeof(*end), by_local);
 	for (size_t i = 0; i < ends; i++)
 		find_peer(end, ends, &end[i]);
+	ends = drop_own(end, ends);
 	qsort(end, ends, sizeof(*end), by_link);
-	*ret_over_cap = 0;
 	*ret_count = sum_links(links, end, ends, link, ret_over_cap);
 	*ret_link = link;
 	return 0;

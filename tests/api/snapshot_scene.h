@@ -218,14 +218,14 @@ static inline void nt_test_set_ranks(struct nt_snapshot_job *job, size_t count)
 	}
 	rank[1].heap = nt_test_heap(job);
 	rank[1].rdma_not_visible = NT_WIRE_RDMA_EXTENDED | NT_WIRE_RDMA_SHED;
-	rank[1].queue_pairs_over_cap = 4;
+	rank[1].link_ends_over_cap = 4;
 	job->rank = rank;
 	job->ranks = count;
 	job->size = job->live = (uint32_t)count;
 	job->nodes = (uint32_t)count / 2;
 }
 
-/* One that is observed, with errors, and one to an address outside of the job that is not. */
+/* Of RDMA one that is observed, with errors, and one to an address outside of the job that is not; of TCP one. */
 static inline void nt_test_set_links(struct nt_snapshot_job *job)
 {
 	static const struct nt_job_link links[] = {
@@ -255,14 +255,32 @@ static inline void nt_test_set_links(struct nt_snapshot_job *job)
 		 .pairs_not_visible = 1,
 		 .bytes_per_s = -1,
 		 .requests_per_s = -1},
+		{.transport = NT_LINK_TCP,
+		 .rank = 1,
+		 .peer = 0,
+		 .has_peer = true,
+		 .device = "",
+		 .local = "10.0.0.2",
+		 .remote = "10.0.0.1",
+		 .pairs = 2,
+		 .bytes_per_s = 1.25e9,
+		 .requests_per_s = -1,
+		 .sums = {.bytes = 75000000000,
+			  .timed = 6,
+			  .latency_ns = 6 * 180000,
+			  .least_ns = 90000,
+			  .most_ns = 400000,
+			  .segments = 1200000,
+			  .retransmits = 3600}},
 	};
-	struct nt_snapshot_link *link = nt_snapshot_job_alloc(job, 2, sizeof(*link));
+	struct nt_snapshot_link *link = nt_snapshot_job_alloc(job, 3, sizeof(*link));
 
 	assert(link);
 	link[0] = (struct nt_snapshot_link){&job->rank[0], &job->rank[1], &links[0]};
 	link[1] = (struct nt_snapshot_link){&job->rank[1], NULL, &links[1]};
+	link[2] = (struct nt_snapshot_link){&job->rank[1], &job->rank[0], &links[2]};
 	job->link = link;
-	job->links = 2;
+	job->links = 3;
 	job->links_over_cap = 3;
 }
 

@@ -230,7 +230,7 @@ static bool fetch(void)
 		       getenv("NT_CACHE") ? "" : at ? "/neutracer" : "/.cache/neutracer", cuda13.lt);
 	if (!getenv("NT_LONG") && access(path, R_OK) < 0)
 		return false;
-	out = popen("tests/bpf/wheels.sh wheels_cublas.txt", "r");
+	out = popen("tests/bpf/wheels/wheels.sh wheels_cublas.txt", "r");
 	ok = out && fgets(cache, sizeof(cache), out);
 	if (out && pclose(out) != 0)
 		return false;

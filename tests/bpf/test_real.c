@@ -224,10 +224,10 @@ static void every_function_of_the_real_library_fires_with_exact_words(void **sta
 	harness_release(&h);
 }
 
-/* Where tests/bpf/wheels.sh put them; false: they cannot be had here. */
+/* Where tests/bpf/wheels/wheels.sh put them; false: they cannot be had here. */
 static bool fetch(void)
 {
-	FILE *out = popen("tests/bpf/wheels.sh", "r");
+	FILE *out = popen("tests/bpf/wheels/wheels.sh", "r");
 	bool ok = out && fgets(cache, sizeof(cache), out);
 
 	if (out && pclose(out) != 0)

@@ -35,6 +35,7 @@ agent/system: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/probes: common proto bpf/event.h plugin/gpu_record.h
 agent/stack: common proto bpf/event.h plugin/gpu_record.h
 agent/rdma: common proto bpf/event.h plugin/gpu_record.h
+agent/socket: common proto bpf/socket_record.h
 agent/governor: common proto bpf/event.h plugin/gpu_record.h
 agent/discover: common proto bpf/event.h plugin/gpu_record.h
 agent/profile: control common proto bpf/event.h plugin/gpu_record.h
@@ -50,6 +51,7 @@ engine/agents: detect proto common
 engine/host: detect proto common
 engine/gpu: detect proto common
 engine/stacks: detect proto common
+engine/frame: detect proto common
 engine/links: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common

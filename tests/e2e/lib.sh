@@ -10,6 +10,7 @@
 #   NT_KEEP=1   keep the directory and print its path
 #   NT_APART=1  keep to a cgroup, so that other scripts can run in parallel: agents then ignore their jobs
 #   NT_BIN      the directory of the programs (build/release/bin)
+#   NT_LEVEL    the level of all ranks (0)
 set -euo pipefail
 
 bin=${NT_BIN:-build/release/bin}
@@ -173,7 +174,7 @@ start_agent() { # start_agent NAME [OPTION...]
   shift
   rm -f "$work/agent-$name.prom"
   (hidden "$bin/neutracer-agent" --bus "spool:$work/spool" --node "$name" ${apart:+--cgroup "$apart"} \
-    --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
+    ${NT_LEVEL:+--level "$NT_LEVEL"} --metrics-file "$work/agent-$name.prom" "$@" >>"$work/log/agent-$name.log" 2>&1) &
   agent_pid[$name]=$!
   wait_until "$starting" "agent $name to watch" test -s "$work/agent-$name.prom" || fail "agent $name does not come up"
   kill -0 "${agent_pid[$name]}" 2>/dev/null || fail "agent $name ended"

@@ -4,7 +4,7 @@
 # it: tests/gpu/amdsmi_header.c compiles against each. A wrong number, place or type does not.
 set -euo pipefail
 
-cache=$(tests/bpf/wheels.sh wheels_amdsmi.txt 2>/dev/null) || {
+cache=$(tests/bpf/wheels/wheels.sh wheels_amdsmi.txt 2>/dev/null) || {
   echo "skip: wheels: AMD's binding cannot be fetched here"
   exit 77
 }

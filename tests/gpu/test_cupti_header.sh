@@ -4,7 +4,7 @@
 # say: tests/gpu/cupti_header.c compiles against each. A wrong number, place or type does not.
 set -euo pipefail
 
-cache=$(tests/bpf/wheels.sh 2>/dev/null) || {
+cache=$(tests/bpf/wheels/wheels.sh 2>/dev/null) || {
   echo "skip: wheels: NVIDIA's headers cannot be fetched here"
   exit 77
 }

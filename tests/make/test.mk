@@ -149,6 +149,12 @@ check-e2e: all sim plugin $(check_e2e_needs) ## a real job, agent, bus, aggregat
 
 # The agent and the aggregator from start to exit under sanitizers: probes, a verdict, and an exit
 # by SIGTERM without leaks. On an error or a leak a program exits with status 1.
+# The tests of attacks once more, with all detail that there is.
+LEVEL ?= 3
+.PHONY: bench-attacks
+bench-attacks: all sim plugin $(check_e2e_needs) ## the tests of attacks on agents at LEVEL (3), once more (root)
+	$(Q)NT_LEVEL=$(LEVEL) NT_BIN=$(B)/bin NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(filter tests/e2e/attacks/%,$(e2e_scripts))
+
 live_scripts := $(addprefix tests/e2e/,verdicts/test_slow_rank_train.sh operation/test_orderly_end.sh)
 
 .PHONY: check-live-san check-live

@@ -18,7 +18,7 @@ start_agent node-a --level 1
 start_job verbs 2 --settle-ms 20000 --compute-ms 30 --requests 1 --bytes 4096
 seen 2
 links() { api "/api/v1/jobs/$job_id/links"; }
-is() { [ "$(links | jq -r ".items[] | select(.from.rank == $1 and .to.rank == $2) | $3")" = true ]; }
+is() { [ "$(links | jq -r ".items[] | select(.transport == \"rdma\" and .from.rank == $1 and .to.rank == $2) | $3")" = true ]; }
 expect_link() { # expect_link SECONDS FROM TO FILTER
   wait_until "$1" "the link $2 to $3: $4" is "$2" "$3" "$4" || fail "link $2 to $3, wanted '$4': $(links)"
 }

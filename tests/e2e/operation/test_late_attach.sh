@@ -22,7 +22,7 @@ for job in mpi train; do
   stop_agent here KILL
   before=$(steps)
   sleep 3
-  [ "$(steps)" -ge $((before + 30)) ] || fail "$job: from $before to $(steps) steps in 3 s without the agent"
+  [ "$(steps)" -ge $((before + 8)) ] || fail "$job: from $before to $(steps) steps in 3 s without the agent"
   end_job || fail "$job failed after the agent was killed"
   echo "$job: goes on when the agent is killed"
 done

@@ -21,9 +21,10 @@ cli() { # cli COMMAND ARG...
   "$bin/neutracer" "$command" --server "http://127.0.0.1:$port" --token-file "$work/token" "$@"
 }
 # link FROM TO FILTER: of the link between two ranks.
-link() { api "/api/v1/jobs/$job_id/links" | jq -r ".items[] | select(.from.rank == $1 and .to.rank == $2) | $3"; }
+link() { links | jq -r ".items[] | select(.from.rank == $1 and .to.rank == $2) | $3"; }
 is() { [ "$(link "$1" "$2" "$3")" = true ]; } # is FROM TO FILTER
-links() { api "/api/v1/jobs/$job_id/links"; }
+# Without connections to mpirun.
+links() { api "/api/v1/jobs/$job_id/links" | jq -c '.items |= map(select(.transport == "rdma"))'; }
 expect_link() { # expect_link SECONDS FROM TO FILTER
   wait_until "$1" "the link $2 to $3: $4" is "$2" "$3" "$4" || fail "link $2 to $3, wanted '$4': $(links)"
 }
@@ -67,14 +68,15 @@ cli level "$job_name/1" 1 --ttl 10m
 
 expect_link 40 0 1 '.latency_seconds != null and .completions > 0 and .errors == 0'
 expect_link 40 1 0 '.latency_seconds != null and .completions > 0 and .errors == 0'
-healthy=$(link 0 1 .latency_most_seconds)
+healthy=$(link 0 1 .latency_seconds)
 
 # Rank 1 is late with its receives.
 fault 'loader 1 40'
-expect_link 60 0 1 ".latency_most_seconds > 0.035 and .latency_most_seconds > 2 * $healthy"
+expect_link 90 0 1 ".latency_seconds > 0.015 and .latency_seconds > 2 * $healthy"
 is 0 1 '.latency_most_seconds < 0.2' || fail "the latency is not that of the receiver: $(links)"
-is 1 0 '.latency_seconds < 0.02' || fail "the other direction is slow, too: $(links)"
-echo "latency of the link 0 to 1: at most $healthy s, $(link 0 1 .latency_most_seconds) s with a late receiver"
+late=$(link 0 1 .latency_seconds)
+is 1 0 ".latency_seconds < $late / 2" || fail "the other direction is slow, too: $(links)"
+echo "mean latency of the link 0 to 1: $healthy s, $late s with a late receiver"
 fault
 
 # Requests fail: IBV_WC_RETRY_EXC_ERR.

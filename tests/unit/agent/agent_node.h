@@ -60,6 +60,7 @@ struct node {
 	} process[NODE_PROCESSES];
 	size_t processes;
 	struct nt_process_counters counters;
+	struct nt_tcp_window tcp; /* of every process, in each window; observed_ns 0: none */
 	struct nt_gemm_totals gemms;
 	bool has_gemms;
 	struct nt_host_sample host;
@@ -123,6 +124,14 @@ static inline bool node_counters(void *data, uint32_t pid, struct nt_process_cou
 	(void)pid;
 	*ret_counters = node->counters;
 	return true;
+}
+
+static inline const struct nt_tcp_window *node_tcp(void *data, uint32_t pid)
+{
+	const struct node *node = data;
+
+	(void)pid;
+	return node->tcp.observed_ns ? &node->tcp : NULL;
 }
 
 static inline bool node_gemms(void *data, uint32_t pid, struct nt_gemm_totals *ret_totals)
@@ -303,6 +312,7 @@ static inline void node_start_with(struct node *node, uint64_t outside_ns)
 			   .sample = node_sample,
 			   .counters = node_counters,
 			   .gemms = node_gemms,
+			   .tcp = node_tcp,
 			   .owner = node_owner,
 			   .awaited = node_awaits,
 			   .locate = node_locate,

@@ -49,6 +49,7 @@ static const struct golden goldens[] = {
 	{"windows-18", &golden_window_18, true},
 	{"windows-system", &golden_window_system, true},
 	{"windows-19", &golden_window_19, true},
+	{"windows-tcp", &golden_window_tcp, true},
 	{"windows-20", &golden_window_20},
 	{"node", &golden_node, true},
 	{"node-2", &golden_node_2, true},

@@ -6,6 +6,7 @@
 #include "proto/wire.h"
 #include "tests/golden/wire/windows/profile.h"
 #include "tests/golden/wire/windows/rdma.h"
+#include "tests/golden/wire/windows/tcp.h"
 
 static struct nt_message golden_window = {
 	.agent = "node-07",
@@ -319,7 +320,7 @@ static struct nt_message golden_window_2, golden_window_3, golden_window_4, gold
 	golden_window_11, golden_window_12, golden_window_13, golden_window_14, golden_window_15,
 	golden_window_16, golden_window_17, golden_window_heap, golden_window_gemms,
 	golden_window_stacks, golden_window_rdma, golden_window_18, golden_window_system,
-	golden_window_19, golden_window_20;
+	golden_window_19, golden_window_tcp, golden_window_20;
 
 static inline void golden_fill_window_heap(void)
 {
@@ -507,7 +508,9 @@ static inline void golden_fill_window_latest(void)
 	golden_window_system.window.host.system_ns = 2246;
 	golden_window_19 = golden_window_18;
 	golden_window_19.window.host = golden_window_system.window.host;
-	golden_window_20 = golden_window_19;
+	golden_window_tcp = golden_window_19;
+	golden_fill_tcp(&golden_window_tcp.window);
+	golden_window_20 = golden_window_tcp;
 	golden_fill_profiles(&golden_window_20.window);
 }
 

@@ -105,6 +105,29 @@ static void a_process_with_a_thread_for_each_device_is_as_many_ranks(void **stat
 	check_all(true);
 }
 
+/* They are the process's: the sum over its ranks would be too much. */
+static void of_several_ranks_of_a_process_one_sends_its_connections(void **state)
+{
+	uint64_t handles[DEVICES], sent = 0;
+	struct nt_tcp_socket socket = {.local = "10.0.0.1", .remote = "10.0.0.2", .sent_bytes = 77};
+	struct node node;
+
+	(void)state;
+	begin(&node);
+	node.tcp = (struct nt_tcp_window){
+		.socket = &socket, .socket_count = 1, .sockets = 1, .observed_ns = MS};
+	init_all(&node, handles, DEVICES);
+	reduce_all(&node, DEVICES, PID, false);
+	for (size_t i = 0; i < node.windows; i++) {
+		const struct nt_window *window = &node.window[i].window;
+
+		assert_true(!window->tcp.observed_ns || window->rank.rank == 0);
+		sent += window->tcp.observed_ns;
+	}
+	assert_true(sent > 0);
+	node_stop(&node);
+}
+
 static void more_devices_than_ranks_of_a_process_are_counted_and_the_size_stays_true(void **state)
 {
 	uint64_t handles[MOST];
@@ -292,6 +315,7 @@ int main(void)
 		cmocka_unit_test(
 			a_process_that_drives_eight_devices_from_one_thread_is_eight_ranks),
 		cmocka_unit_test(a_process_with_a_thread_for_each_device_is_as_many_ranks),
+		cmocka_unit_test(of_several_ranks_of_a_process_one_sends_its_connections),
 		cmocka_unit_test(
 			more_devices_than_ranks_of_a_process_are_counted_and_the_size_stays_true),
 		cmocka_unit_test(more_devices_than_can_wait_for_their_handles_are_counted),

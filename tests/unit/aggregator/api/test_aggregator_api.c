@@ -476,12 +476,13 @@ static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 {
 	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/links"), *page = NULL;
 	nt_autojson json_t *rest = NULL, *none = NULL;
-	const json_t *items = json_object_get(list, "items"), *first, *second, *end;
+	const json_t *items = json_object_get(list, "items"), *first, *second, *third, *end;
 
 	(void)state;
-	assert_int_equal(json_array_size(items), 2);
+	assert_int_equal(json_array_size(items), 3);
 	first = json_array_get(items, 0);
 	second = json_array_get(items, 1);
+	third = json_array_get(items, 2);
 	end = json_object_get(first, "to");
 	assert_int_equal(json_integer_value(json_object_get(end, "rank")), 1);
 	assert_string_equal(nt_json_get_text(end, "node", ""), "gpu-01");
@@ -491,6 +492,13 @@ static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 	assert_true(nt_json_get_number(first, "latency_most_seconds", 0) == 410e-6);
 	assert_true(nt_json_get_number(first, "error_ratio", 0) == 0.05);
 	assert_int_equal(json_integer_value(json_object_get(first, "error_status")), 12);
+	assert_true(json_is_null(json_object_get(first, "retransmits")));
+	assert_string_equal(nt_json_get_text(third, "transport", ""), "tcp");
+	assert_int_equal(json_integer_value(json_object_get(third, "sockets")), 2);
+	assert_true(nt_json_get_number(third, "latency_seconds", 0) == 180e-6);
+	assert_true(nt_json_get_number(third, "retransmit_ratio", 0) == 0.003);
+	assert_true(json_is_null(json_object_get(third, "errors")));
+	assert_true(json_is_null(json_object_get(third, "requests_per_second")));
 	/* Not visible: never 0. */
 	assert_int_equal(json_integer_value(json_object_get(second, "not_visible")), 1);
 	assert_true(json_is_null(json_object_get(second, "bytes_per_second")));
@@ -503,8 +511,8 @@ static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 	assert_int_equal(json_array_size(json_object_get(list, "not_visible")), 2);
 	page = get("/api/v1/jobs/00000000000000a1/links?limit=1");
 	assert_string_equal(nt_json_get_text(page, "next", ""), "l1");
-	rest = get("/api/v1/jobs/00000000000000a1/links?limit=1&cursor=l1");
-	assert_int_equal(json_array_size(json_object_get(rest, "items")), 1);
+	rest = get("/api/v1/jobs/00000000000000a1/links?limit=2&cursor=l1");
+	assert_int_equal(json_array_size(json_object_get(rest, "items")), 2);
 	assert_true(json_is_null(json_object_get(rest, "next")));
 	none = get("/api/v1/jobs/00000000000000b2/links");
 	assert_int_equal(json_array_size(json_object_get(none, "items")), 0);

@@ -47,5 +47,5 @@ PY
   rm -rf "$to"
   mv "$work/lib" "$to"
   rm -rf "$work"
-done <"$here/wheels/${1:-wheels.txt}"
+done <"$here/${1:-wheels.txt}"
 echo "$cache"

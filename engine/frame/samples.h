@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sorts the sampled calls of a frame for the detector. */
-#ifndef NT_ENGINE_SAMPLES_H
-#define NT_ENGINE_SAMPLES_H
+#ifndef NT_ENGINE_FRAME_SAMPLES_H
+#define NT_ENGINE_FRAME_SAMPLES_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/samples.h"
+#include "engine/frame/samples.h"
 
 #include <errno.h>
 #include <stdbool.h>
