@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "agent/publish/self_metrics_text.h"
+
 /* A row: a metric and its number in the reading. */
 struct metric_row {
 	struct nt_metric metric;
@@ -73,29 +75,9 @@ struct metric_row {
 	COUNTER("kube_pods_dropped", "cause=\"" label_ "\"", placement_lookup.kube.path_,          \
 		"Pods not recorded, by cause.")
 
-#define REFUSED_FILES "Files that are not attached, each counted once, by reason."
-#define STALLS        "Operations on a process or a file that timed out, by operation."
-#define PROFILES_REFUSED                                                                           \
-	"Requests for profiles refused: too many at a time of the node or of one owner, or in quarantine."
-#define PROFILE_TIMES                                                                              \
-	"Times at which profiles were to sample; missed: it was late, or over its budget."
-#define NOT_WHOLE                                                                                  \
-	"Samples of threads in profiles that are torn (it ran meanwhile), without frames, or over a cap."
-#define PROFILES_UNSENT                                                                            \
-	"Profiles that no window sent: no such rank, too many at a time, or too large with the rest."
-#define UNREAD    "Reads skipped: of processes in quarantine or over their read allowance."
-#define DROPPED   "Events lost because the ring buffer was full."
-#define OVER_CAP  "Items omitted because a table was full."
-#define ENROLMENT "Requests for the key of this node, by result."
-#define REQUESTS  "Requests for more detail from the control topic, by result."
-#define QUERIES                                                                                    \
-	"Queries of CUDA events, by where they prove the GPU to be: inside or outside of communication."
-#define BATCHES "Batches of steps of which queries of events give the own work, by result."
 #define RAS_REQUEST(label_, result_)                                                               \
 	COUNTER("nccl_ras_requests", "result=\"" label_ "\"", ras.results[result_],                \
 		"Requests for the status of a job to NCCL's RAS, by result.")
-#define RAS_DROPPED "Values in the answers of NCCL's RAS that were dropped, by reason."
-#define UNSENT      "Messages that did not reach the bus."
 
 static const struct metric_row rows[] = {
 	COUNTER("events", NULL, tracker.events, "Events read from the kernel."),
@@ -159,27 +141,24 @@ static const struct metric_row rows[] = {
 		"Of these, the ones of processes that could not be read at all."),
 	COUNTER("stacks_refused", NULL, stacks_refused,
 		"Requests for stacks that were refused: too many at a time, or in a second."),
-	COUNTER("stacks_unsent", "reason=\"gone\"", stacks_unsent,
-		"Stacks that no window sent: the process had ended, or a newer one came first."),
-	COUNTER("stacks_unsent", "reason=\"replaced\"", tracker.stacks_replaced,
-		"Stacks that no window sent: the process had ended, or a newer one came first."),
+	COUNTER("stacks_unsent", "reason=\"gone\"", stacks_unsent, UNSENT_STACKS),
+	COUNTER("stacks_unsent", "reason=\"replaced\"", tracker.stacks_replaced, UNSENT_STACKS),
 	COUNTER("profiles", NULL, profiler.taken, "Profiles of processes taken on request."),
 	COUNTER("profile_failures", NULL, profiler.failed,
-		"Profiles whose worker could not be started, failed, or was too late."),
-	COUNTER("profiles_refused", "reason=\"node\"", profiler.refused, PROFILES_REFUSED),
-	COUNTER("profiles_refused", "reason=\"owner\"", profiler.refused_owner, PROFILES_REFUSED),
-	COUNTER("profiles_refused", "reason=\"quarantine\"", profiler.refused_held,
-		PROFILES_REFUSED),
+		"Profiles whose worker failed or was late."),
+	COUNTER("profiles_refused", "reason=\"node\"", profiler.refused, NO_PROFILE),
+	COUNTER("profiles_refused", "reason=\"owner\"", profiler.refused_owner, NO_PROFILE),
+	COUNTER("profiles_refused", "reason=\"quarantine\"", profiler.refused_held, NO_PROFILE),
 	COUNTER("profile_times", "result=\"taken\"", profiler.times, PROFILE_TIMES),
 	COUNTER("profile_times", "result=\"missed\"", profiler.missed, PROFILE_TIMES),
 	COUNTER("profile_samples_not_whole", "reason=\"torn\"", profiler.torn, NOT_WHOLE),
 	COUNTER("profile_samples_not_whole", "reason=\"empty\"", profiler.empty, NOT_WHOLE),
 	COUNTER("profile_samples_not_whole", "reason=\"lost\"", profiler.lost, NOT_WHOLE),
-	COUNTER("profiles_unsent", "reason=\"gone\"", profiles_unsent, PROFILES_UNSENT),
+	COUNTER("profiles_unsent", "reason=\"gone\"", profiles_unsent, UNSENT_PROFILE),
 	COUNTER("profiles_unsent", "reason=\"replaced\"", tracker.profiles_replaced,
-		PROFILES_UNSENT),
+		UNSENT_PROFILE),
 	COUNTER("profiles_unsent", "reason=\"too-large\"", publisher.dropped_profiles,
-		PROFILES_UNSENT),
+		UNSENT_PROFILE),
 	COUNTER("unprobed_processes", NULL, tracker.unprobed,
 		"Processes found to spend much of their time in MPI outside of probed calls."),
 	COUNTER("interpreter_failures", NULL, interpreters.failed,
