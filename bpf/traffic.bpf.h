@@ -256,6 +256,8 @@ static __always_inline void poll_begins(struct pt_regs *ctx)
 		return;
 	process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	row = NT_ROW_OF(NT_COOKIE_ROW(bpf_get_attach_cookie(ctx)));
+	/* What is compared must be what is the index: clang 19 compares the cookie's bits. */
+	barrier_var(row);
 	if (process && row < NT_ROWS_MAX)
 		__sync_fetch_and_add(&process->unseen[row], POLLS_ACCOUNTED);
 }

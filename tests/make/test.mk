@@ -137,7 +137,8 @@ e2e_short := $(addprefix tests/e2e/,test_standin.sh verdicts/test_slow_rank_trai
 e2e_scripts := $(sort $(wildcard tests/e2e/test_*.sh tests/e2e/*/test_*.sh))
 e2e_rest := $(filter-out $(e2e_short),$(e2e_scripts))
 e2e_real := $(filter tests/e2e/verdicts/test_real_%,$(e2e_rest))
-e2e_busy := $(filter tests/e2e/attacks/% %_cupti_clients.sh %_nccl_plugin.sh %_mpi.sh %_permuted.sh %_peer.sh,$(e2e_rest))
+e2e_busy := $(filter tests/e2e/attacks/% %_cupti_clients.sh %_nccl_plugin.sh %_mpi.sh %_permuted.sh %_peer.sh,\
+	$(filter-out $(e2e_real),$(e2e_rest)))
 e2e_part = $(or $(if $(filter real,$(PART)),$(e2e_real)),$(if $(filter busy,$(PART)),$(e2e_busy)),\
 	$(if $(filter beside,$(PART)),$(filter-out $(e2e_busy) $(e2e_real),$(e2e_rest))),\
 	$(call part,$(e2e_short),$(e2e_scripts)))
