@@ -33,6 +33,7 @@
 #include "agent/ras/ras.h"
 #include "agent/rdma/rdma.h"
 #include "agent/socket/sockets.h"
+#include "agent/system/quota_reader.h"
 #include "agent/system/system.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
@@ -79,6 +80,7 @@ struct nt_agent {
 	struct nt_inspector_client provider_client;
 	struct nt_rdma *rdma;
 	struct nt_sockets *sockets; /* NULL: they are not observed */
+	struct nt_quota_reader *quotas; /* the same */
 	struct nt_gpu_schedule gpu_schedule;
 	bool is_gpu_open; /* the GPUs are measured now */
 	struct nt_inspector_client mpi_code_client, code_place_client, stack_client;

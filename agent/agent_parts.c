@@ -342,6 +342,7 @@ void nt_agent_free(struct nt_agent *agent)
 	nt_probed_ranks_free(agent->query_ranks);
 	nt_rdma_free(agent->rdma);
 	nt_sockets_free(agent->sockets);
+	nt_quota_reader_free(agent->quotas);
 	nt_own_links_free(agent->own_links);
 	nt_linker_free(agent->linker);
 	nt_attach_free(agent->attach);

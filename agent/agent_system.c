@@ -68,6 +68,14 @@ static void open_sockets(struct nt_agent *agent)
 		(void)nt_warn(r, "TCP connections of ranks are not observed");
 }
 
+static void open_quotas(struct nt_agent *agent)
+{
+	const int r = nt_quota_reader_new(&agent->quotas);
+
+	if (r < 0 && r != -ENOTSUP)
+		(void)nt_warn(r, "quotas of control groups are not observed");
+}
+
 const struct nt_tcp_window *nt_agent_tcp_window(void *data, uint32_t pid)
 {
 	struct nt_agent *agent = data;
@@ -91,6 +99,7 @@ void nt_agent_open_system(struct nt_agent *agent)
 	if (!agent->config->system_events)
 		return;
 	open_sockets(agent);
+	open_quotas(agent);
 	r = nt_system_new(&options, &agent->system);
 	if (r < 0) {
 		(void)nt_warn(
@@ -139,6 +148,8 @@ void nt_agent_sample_system(const struct nt_agent *agent, uint32_t pid, uint32_t
 {
 	sample->has_system =
 		agent->system && nt_system_read(agent->system, pid, tid, &sample->system);
+	sample->has_quota =
+		agent->quotas && nt_quota_reader_read(agent->quotas, tid, &sample->quota_ns) == 0;
 	/* A taker's name may hold any bytes. */
 	if (sample->has_system)
 		nt_ascii_copy_text(sample->system.taker.comm, sizeof(sample->system.taker.comm),

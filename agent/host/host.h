@@ -27,6 +27,9 @@ struct nt_host_sample {
 	bool has_gpu;
 	struct nt_system_total system; /* agent/system/system.h */
 	bool has_system;
+	/* Pauses of the thread's control groups: agent/system/quota_reader.h. */
+	uint64_t quota_ns;
+	bool has_quota;
 	char state; /* R, S, D …; 0: unknown */
 };
 

@@ -69,9 +69,23 @@ static void fill_process(const struct nt_system_total *was, const struct nt_syst
 	host->oom_kills = less(is->oom_kills, was->oom_kills);
 }
 
+/*
+ * Without tracepoints: the pauses of the thread's groups. They are a sum over processors, and the thread
+ * was runnable in those that held it up.
+ */
+static void fill_quota(const struct nt_host_sample *before, const struct nt_host_sample *now,
+		       struct nt_host_evidence *host)
+{
+	const uint64_t paused_ns = less(now->quota_ns, before->quota_ns);
+
+	if (now->has_quota && before->has_quota)
+		host->quota_ns = paused_ns < host->run_queue_ns ? paused_ns : host->run_queue_ns;
+}
+
 void nt_window_system_fill(const struct nt_host_sample *before, const struct nt_host_sample *now,
 			   struct nt_host_evidence *host)
 {
+	fill_quota(before, now, host);
 	if (!now->has_system || !before->has_system)
 		return;
 	host->system_ns = less(now->system.observed_ns, before->system.observed_ns);

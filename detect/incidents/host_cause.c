@@ -76,6 +76,9 @@ enum nt_class nt_host_cause(const struct nt_rank_evidence *evidence, double exce
 	*ret_cause = NT_EVIDENCE_TEXT_NONE;
 	if (excess_of(evidence, NT_STEP_METRIC_GC) >= part)
 		*ret_cause = NT_EVIDENCE_TEXT_GC;
+	else if (excess_of(evidence, NT_STEP_METRIC_QUOTA) >= part && !is_pressed(evidence, excess))
+		/* Peers that spin while they wait have run-queue delay, too. */
+		*ret_cause = NT_EVIDENCE_TEXT_CPU_QUOTA;
 	else if (excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) >= part)
 		*ret_cause = name_queue(evidence, excess);
 	else if (is_pressed(evidence, excess))

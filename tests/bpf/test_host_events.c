@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "agent/system/quota_reader.h"
 #include "tests/bpf/host_child.h"
 
 static char name[] = "neighbour";
@@ -131,6 +132,47 @@ static void a_quota_that_is_used_up_is_no_neighbour(void **state)
 	held = host_observe(*state, burn_in_group, &group, waits_for, &reason, &total);
 	host_cgroup_remove(&group);
 	assert_true(held);
+}
+
+/* The pauses of its group so far, once they are long; 0: they never are. */
+static uint64_t long_pauses(const struct nt_quota_reader *reader, pid_t pid)
+{
+	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS;
+	uint64_t ns = 0;
+
+	while (ns < 100 * NT_MILLISECOND) {
+		if (nt_clock_mono_ns() >= end_ns ||
+		    nt_quota_reader_read(reader, (uint32_t)pid, &ns) < 0)
+			return 0;
+		host_pause_ms(10);
+	}
+	return ns;
+}
+
+static void a_used_up_quota_shows_without_tracepoints(void **state)
+{
+	nt_auto(nt_quota_reader) struct nt_quota_reader *reader = NULL;
+	struct host_cgroup group;
+	uint64_t ns, ended_ns;
+	bool is_v2;
+	pid_t child;
+	int go;
+
+	(void)state;
+	if (!host_cgroup_make(&group, "cpu", &is_v2)) {
+		print_message("skip: cgroup: none can be made here\n");
+		skip();
+	}
+	assert_true(is_v2 ? host_write(group.path, "cpu.max", "20000 100000")
+			  : host_write(group.path, "cpu.cfs_quota_us", "20000"));
+	assert_int_equal(nt_quota_reader_new(&reader), 0);
+	child = host_start(burn_in_group, &group, &go);
+	(void)close(go);
+	ns = long_pauses(reader, child);
+	host_stop(child);
+	host_cgroup_remove(&group);
+	assert_true(ns >= 100 * NT_MILLISECOND);
+	assert_int_not_equal(nt_quota_reader_read(reader, (uint32_t)child, &ended_ns), 0);
 }
 
 static void wander(void *data)
@@ -335,6 +377,7 @@ int main(void)
 		HOST_CASE(a_sleep_a_lock_and_a_socket_are_told_apart),
 		HOST_CASE(a_neighbour_on_the_core_is_named),
 		HOST_CASE(a_quota_that_is_used_up_is_no_neighbour),
+		cmocka_unit_test(a_used_up_quota_shows_without_tracepoints),
 		HOST_CASE(moves_to_another_cpu_are_counted),
 		HOST_CASE(threads_that_start_later_are_observed),
 		HOST_CASE(a_process_over_the_cap_is_left_out_and_counted),

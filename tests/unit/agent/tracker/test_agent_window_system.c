@@ -157,6 +157,30 @@ static void detached_tracepoints_are_told(void **state)
 	assert_false(nt_window_system_is_shed(&now));
 }
 
+/* Of the groups' pauses only those in which the thread was runnable are its own. */
+static void without_tracepoints_the_quota_is_that_of_the_groups(void **state)
+{
+	struct nt_host_evidence host = {.run_queue_ns = 70};
+
+	(void)state;
+	before.has_system = now.has_system = false;
+	before.quota_ns = 1000;
+	now.quota_ns = 1050;
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 0); /* it was not read */
+	before.has_quota = now.has_quota = true;
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 50);
+	now.quota_ns = 1500;
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 70);
+	/* Tracepoints know better. */
+	before.has_system = now.has_system = true;
+	now.system.thread.wait_ns[NT_HOST_WAIT_QUOTA] = 33;
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 33);
+}
+
 #define CASE(name_) cmocka_unit_test_setup(name_, make)
 
 int main(void)
@@ -168,6 +192,7 @@ int main(void)
 		CASE(another_device_than_before_has_no_difference),
 		CASE(without_both_readings_nothing_is_filled),
 		CASE(detached_tracepoints_are_told),
+		CASE(without_tracepoints_the_quota_is_that_of_the_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,18 @@ static void a_quota_that_explains_the_run_queue_is_the_cause(void **state)
 	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "cpu contention");
 }
 
+/* Ranks of MPI yield while they wait for the slow one. */
+static void peers_that_spin_do_not_hide_a_quota(void **state)
+{
+	struct nt_rank_evidence evidence = traced();
+
+	(void)state;
+	evidence.value[NT_STEP_METRIC_RUN_QUEUE] = 80.0 * MS;
+	evidence.peers[NT_STEP_METRIC_RUN_QUEUE] = 60.0 * MS;
+	evidence.value[NT_STEP_METRIC_QUOTA] = 75.0 * MS;
+	assert_string_equal(cause_of(&evidence, NT_CLASS_HOST), "cpu quota");
+}
+
 static void page_faults_with_reclaim_are_memory_pressure(void **state)
 {
 	struct nt_rank_evidence evidence = traced();
@@ -149,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_quota_that_explains_the_run_queue_is_the_cause),
+		cmocka_unit_test(peers_that_spin_do_not_hide_a_quota),
 		cmocka_unit_test(page_faults_with_reclaim_are_memory_pressure),
 		cmocka_unit_test(many_page_faults_with_reclaim_explain_the_run_queue),
 		cmocka_unit_test(slow_storage_is_a_device_or_network_files),
