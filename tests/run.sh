@@ -144,7 +144,8 @@ run_all() { # run_all PROGRAM...
   local program
   declare -A log_of=() began=()
   for program; do
-    [ "${#running[@]}" -lt "${NT_JOBS:-1}" ] || finish
+    # One that failed and runs again takes its place once more.
+    while [ "${#running[@]}" -ge "${NT_JOBS:-1}" ]; do finish; done
     start "$program"
   done
   while [ "${#running[@]}" -gt 0 ]; do finish; done

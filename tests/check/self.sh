@@ -273,6 +273,19 @@ counts '0 passed, 2 failed, 0 skipped' NT_KIND=bpf
 counts '0 passed, 2 failed, 0 skipped' NT_AGAIN=1
 counts '1 passed, 1 failed, 0 skipped' NT_AGAIN=1 NT_KIND=bpf
 
+# What is run again takes its place: nothing runs beside it.
+# shellcheck disable=SC2016 # for the programs that are written
+printf '%s\n' '#!/bin/bash' "mkdir '$tree/busy' || { echo beside another; exit 1; }" 'sleep 0.3' "rmdir '$tree/busy'" \
+  '[ "${0##*/}" != first ] || [ -e "$0.ran" ] || { touch "$0.ran"; exit 1; }' >"$tree/first"
+chmod +x "$tree/first"
+cp "$tree/first" "$tree/second"
+cp "$tree/first" "$tree/third"
+said=$(env -u NT_RESULTS -u NT_FAILED NT_AGAIN=1 NT_KIND=bpf tests/run.sh "$tree/first" "$tree/second" "$tree/third") || :
+[ "$(tail -n 1 <<<"$said")" = '3 passed, 0 failed, 0 skipped' ] || {
+  echo "beside one that runs again another is run: $said"
+  bad=1
+}
+
 # ---- stages --------------------------------------------------------------------------------------
 
 # Stage two of the first group ends in the second group, and three begins when one has ended.
