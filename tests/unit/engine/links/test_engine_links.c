@@ -361,7 +361,7 @@ static void hostile_sockets_name_none_and_ends_of_a_job_are_capped(void **state)
 	struct nt_tcp_socket socket = socket_of("10.0.0.1", 7, "10.0.0.1", 7);
 	struct nt_rank_links *links = NULL;
 	struct nt_job_link *link;
-	char remote[NT_RANK_LINKS_PAIRS][16];
+	char remote[NT_RANK_LINKS_PAIRS][24];
 	uint64_t over_cap;
 	size_t count;
 

@@ -23,12 +23,12 @@ static struct nt_job job;
 static struct nt_open_incident open;
 static struct nt_culprit culprit;
 static struct nt_wire_evidence evidence;
-static char nodes[RANKS][8];
+static char nodes[RANKS][16];
 
 /* Each rank has a connection to the next one; what rank `slow` sends is slow. */
 static int set_up(void **state)
 {
-	char address[RANKS][16];
+	char address[RANKS][24];
 
 	(void)state;
 	for (uint32_t i = 0; i < RANKS; i++)
