@@ -81,6 +81,7 @@ struct nt_open_incident {
 	uint64_t id;
 	bool firing;
 	enum nt_class class;
+	uint64_t links_ns; /* when its links were last looked at, in event time; 0: never */
 	struct nt_arena *arena; /* owned: holds the incident */
 	struct nt_wire_incident incident;
 };

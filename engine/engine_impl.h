@@ -29,8 +29,13 @@ void nt_engine_report(struct nt_engine *engine, const struct nt_wire_incident *i
 NT_MUST_CHECK int nt_engine_take_stacks(struct nt_engine *engine, const struct nt_message *message);
 void nt_engine_free_open(struct nt_open_incident *open);
 
-/* engine/engine_links.c: adds what stands out of the links of accused ranks. -ENOMEM. */
-NT_MUST_CHECK int nt_engine_attach_links(const struct nt_job *job, struct nt_open_incident *open);
+/*
+ * engine/engine_links.c: adds what stands out of the links of accused ranks, or what was found a short
+ * time before. before: zero-initialised if there is none. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_engine_attach_links(const struct nt_job *job,
+					 const struct nt_open_incident *before,
+					 struct nt_open_incident *open);
 
 /* The open incident with this id, or NULL. */
 struct nt_open_incident *nt_engine_find_open(struct nt_job_view *view, uint64_t id);

@@ -209,7 +209,7 @@ int nt_engine_take_finding(struct nt_engine *engine, struct nt_job *job,
 	open->firing = finding->state == NT_INCIDENT_FIRING;
 	r = nt_incident_describe(finding, &names, &engine->options.prices, arena, &open->incident);
 	if (r == 0)
-		r = nt_engine_attach_links(job, open);
+		r = nt_engine_attach_links(job, &before, open);
 	if (r == 0)
 		r = attach_stacks(engine, job, before.arena ? &before.incident : NULL, open);
 	nt_engine_free_open(&before);

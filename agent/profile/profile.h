@@ -64,8 +64,8 @@ void nt_profile_add(struct nt_profile *profile, const struct nt_stack *stack,
 		    enum nt_profile_kind kind);
 
 /*
- * Checks and cleans a profile from a worker, which may have been compromised. wish: what it was told to
- * take. -EBADMSG.
+ * Checks and cleans a profile from a worker, which may have been compromised. wish: of the request that
+ * the worker carries out. -EBADMSG.
  */
 NT_MUST_CHECK int nt_profile_check(struct nt_profile *profile, const struct nt_profile_wish *wish);
 

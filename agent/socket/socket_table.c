@@ -6,10 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/system/clock.h"
+
 enum {
 	MICROSECOND = 1000,
+	TIME_SHARE = 1000, /* readings of one process take at most 1 / this of the time */
 	MAPPED = 12, /* bytes before an IPv4 address in one of IPv6 */
 };
+
+#define PERIOD_NS (10 * NT_SECOND)
+
+uint64_t nt_socket_pause_ns(uint64_t took_ns)
+{
+	return took_ns > PERIOD_NS / TIME_SHARE ? TIME_SHARE * took_ns : PERIOD_NS;
+}
 
 static void drop(struct nt_socket_table *table, struct nt_process_socket *socket)
 {

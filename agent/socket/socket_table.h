@@ -56,6 +56,12 @@ NT_MUST_CHECK int nt_socket_table_take(struct nt_socket_table *table,
 bool nt_socket_table_window(struct nt_socket_table *table, struct nt_socket_rows *rows,
 			    struct nt_tcp_window *ret_window);
 
+/*
+ * From one reading of a process to the next, if the first took so long: a process may have a million
+ * open files, to keep the reading thread busy.
+ */
+uint64_t nt_socket_pause_ns(uint64_t took_ns);
+
 void nt_socket_table_release(struct nt_socket_table *table);
 
 #endif

@@ -11,17 +11,15 @@
 #include "common/system/clock.h"
 #include "common/system/thread.h"
 
-#define PERIOD_NS (10 * NT_SECOND)
-
 struct watched_process {
 	uint32_t pid; /* the key */
-	bool is_asked; /* its reading is under way, or not taken yet */
-	uint64_t due_ns;
+	bool is_pending; /* its reading is under way, or not taken yet */
+	uint64_t read_ns, due_ns; /* when it was last begun; the next one */
 	struct nt_socket_table table;
 	UT_hash_handle hh;
 };
 
-/* One reading: written by the thread while `is_wanted`, by the loop otherwise. */
+/* One reading: written by the thread while `is_requested`, by the loop otherwise. */
 struct socket_reading {
 	uint32_t pid;
 	int result;
@@ -40,8 +38,8 @@ struct nt_sockets {
 	bool has_thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool is_wanted, is_ending; /* under the lock */
-	bool is_asked; /* of the loop: the reading belongs to a process */
+	bool is_requested, is_ending; /* under the lock */
+	bool is_pending; /* of the loop: the reading belongs to a process */
 	struct socket_reading reading;
 };
 
@@ -63,14 +61,14 @@ static void *read_sockets(void *data)
 
 	(void)pthread_mutex_lock(&sockets->lock);
 	while (!sockets->is_ending) {
-		if (!sockets->is_wanted) {
+		if (!sockets->is_requested) {
 			(void)pthread_cond_wait(&sockets->changed, &sockets->lock);
 			continue;
 		}
 		(void)pthread_mutex_unlock(&sockets->lock);
 		read_process(sockets->reader, &sockets->reading);
 		(void)pthread_mutex_lock(&sockets->lock);
-		sockets->is_wanted = false;
+		sockets->is_requested = false;
 	}
 	(void)pthread_mutex_unlock(&sockets->lock);
 	return NULL;
@@ -167,18 +165,19 @@ static void take_reading(struct nt_sockets *sockets)
 	struct nt_sockets_stats *stats = &sockets->stats;
 	int r = reading->result;
 
-	sockets->is_asked = false;
+	sockets->is_pending = false;
 	stats->readings++;
 	stats->read_ns += reading->took_ns;
-	/* Another process may have its number by now: then it was asked for after this reading. */
-	if (r == 0 && process && process->is_asked)
+	/* Another process may have its number by now: then no reading of it is pending. */
+	if (r == 0 && process && process->is_pending)
 		r = nt_socket_table_take(&process->table, reading->record, reading->records,
 					 reading->left_out, reading->boot_ns);
 	if (r < 0)
 		stats->failed++;
-	if (!process || !process->is_asked)
+	if (!process || !process->is_pending)
 		return;
-	process->is_asked = false;
+	process->is_pending = false;
+	process->due_ns = process->read_ns + nt_socket_pause_ns(reading->took_ns);
 	stats->sockets_over_cap += process->table.over_cap;
 }
 
@@ -201,21 +200,22 @@ void nt_sockets_tick(struct nt_sockets *sockets, uint64_t now_ns)
 	if (!sockets)
 		return;
 	(void)pthread_mutex_lock(&sockets->lock);
-	is_busy = sockets->is_wanted;
+	is_busy = sockets->is_requested;
 	(void)pthread_mutex_unlock(&sockets->lock);
 	if (is_busy)
 		return;
-	if (sockets->is_asked)
+	if (sockets->is_pending)
 		take_reading(sockets);
 	due = find_due(sockets, now_ns);
 	if (!due)
 		return;
-	due->is_asked = true;
-	due->due_ns = now_ns + PERIOD_NS;
-	sockets->is_asked = true;
+	due->is_pending = true;
+	due->read_ns = now_ns;
+	due->due_ns = now_ns + nt_socket_pause_ns(0);
+	sockets->is_pending = true;
 	sockets->reading.pid = due->pid;
 	(void)pthread_mutex_lock(&sockets->lock);
-	sockets->is_wanted = true;
+	sockets->is_requested = true;
 	(void)pthread_cond_signal(&sockets->changed);
 	(void)pthread_mutex_unlock(&sockets->lock);
 }

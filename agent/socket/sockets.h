@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The TCP sockets of the node's ranks: bytes, segments that were sent again, and round-trip times of
- * each connection. A thread reads one process after the other, each about every ten seconds.
+ * each connection. A thread reads one process after the other, each about every ten seconds, and
+ * seldomer one with so many open files that this takes long.
  */
 #ifndef NT_AGENT_SOCKET_SOCKETS_H
 #define NT_AGENT_SOCKET_SOCKETS_H
@@ -13,7 +14,8 @@
 #include "proto/wire.h"
 
 enum {
-	NT_SOCKETS_PROCESSES = 1024, /* further ones are counted */
+	NT_SOCKETS_PROCESSES =
+		1024, /* as many as the tracker has, which shares them among owners */
 };
 
 struct nt_sockets_stats {

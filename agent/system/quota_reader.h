@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads how long the control groups of a thread had to pause because their CPU quota was used up
- * (bpf/quota.bpf.c). The process does nothing for it. Takes some 20 µs.
+ * (bpf/quota.bpf.c). The process does nothing for it. Takes some 10 µs.
  */
 #ifndef NT_AGENT_SYSTEM_QUOTA_READER_H
 #define NT_AGENT_SYSTEM_QUOTA_READER_H

@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <openssl/sha.h>
-
 #include "cli/profile/flame.h"
 #include "cli/report/markup.h"
 
@@ -35,22 +33,6 @@ __asm__(".pushsection .rodata\n"
 extern const char nt_flame_css[], nt_flame_js[];
 extern const uint64_t nt_flame_css_bytes, nt_flame_js_bytes;
 
-static void put_sum(struct nt_markup *out, const char *text, uint64_t size)
-{
-	unsigned char sum[SHA256_DIGEST_LENGTH];
-
-	SHA256((const unsigned char *)text, size, sum);
-	nt_markup_put(out, "'sha256-");
-	nt_markup_base64(out, sum, sizeof(sum));
-	nt_markup_put(out, "'");
-}
-
-static void put_embedded(struct nt_markup *out, const char *text, uint64_t size)
-{
-	if (!out->error)
-		out->error = nt_buf_append(out->buf, text, size);
-}
-
 static void put_page_description(struct nt_markup *out, const struct nt_flame *flame)
 {
 	nt_autobuf struct nt_buf text = {0};
@@ -67,16 +49,16 @@ static void put_flame_head(struct nt_markup *out, const struct nt_flame *flame)
 		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		      "img-src data:; base-uri 'none'; form-action 'none'; style-src ");
-	put_sum(out, nt_flame_css, nt_flame_css_bytes);
+	nt_markup_policy_hash(out, nt_flame_css, nt_flame_css_bytes);
 	nt_markup_put(out, "; script-src ");
-	put_sum(out, nt_flame_js, nt_flame_js_bytes);
+	nt_markup_policy_hash(out, nt_flame_js, nt_flame_js_bytes);
 	nt_markup_put(out, "\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
 			   "<meta name=\"referrer\" content=\"no-referrer\">\n"
 			   "<meta name=\"color-scheme\" content=\"light dark\">\n"
 			   "<link rel=\"icon\" href=\"data:,\">\n<title>NeuTracer: ");
 	nt_markup_text(out, flame->job, NAME_TEXT);
 	nt_markup_put(out, ", rank %" PRIu32 "</title>\n<style>", flame->rank);
-	put_embedded(out, nt_flame_css, nt_flame_css_bytes);
+	nt_markup_bytes(out, nt_flame_css, nt_flame_css_bytes);
 	nt_markup_put(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
 	nt_markup_text(out, flame->job, NAME_TEXT);
 	nt_markup_put(out, ", rank %" PRIu32 "</h1>\n<p class=\"%s\">", flame->rank,
@@ -211,7 +193,7 @@ int nt_flame_html(const struct nt_flame *flame, struct nt_buf *buf)
 	else
 		nt_markup_put(&out, "<p>There are no samples.</p>\n");
 	nt_markup_put(&out, "</main>\n<script>");
-	put_embedded(&out, nt_flame_js, nt_flame_js_bytes);
+	nt_markup_bytes(&out, nt_flame_js, nt_flame_js_bytes);
 	nt_markup_put(&out, "</script>\n</body>\n</html>\n");
 	return out.error;
 }

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <openssl/sha.h>
-
 #include "common/base/version.h"
 #include "proto/json.h"
 
@@ -31,22 +29,6 @@ extern const uint64_t nt_page_css_bytes, nt_page_js_bytes;
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-static void put_hash(struct nt_markup *out, const char *text, uint64_t size)
-{
-	unsigned char sum[SHA256_DIGEST_LENGTH];
-
-	SHA256((const unsigned char *)text, size, sum);
-	nt_markup_put(out, "'sha256-");
-	nt_markup_base64(out, sum, sizeof(sum));
-	nt_markup_put(out, "'");
-}
-
-static void put_bytes(struct nt_markup *out, const char *text, uint64_t size)
-{
-	if (!out->error)
-		out->error = nt_buf_append(out->buf, text, size);
-}
-
 static void put_head(const struct nt_html_page *page)
 {
 	struct nt_markup *out = page->out;
@@ -55,16 +37,16 @@ static void put_head(const struct nt_html_page *page)
 		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		      "img-src data:; base-uri 'none'; form-action 'none'; style-src ");
-	put_hash(out, nt_page_css, nt_page_css_bytes);
+	nt_markup_policy_hash(out, nt_page_css, nt_page_css_bytes);
 	nt_markup_put(out, "; script-src ");
-	put_hash(out, nt_page_js, nt_page_js_bytes);
+	nt_markup_policy_hash(out, nt_page_js, nt_page_js_bytes);
 	nt_markup_put(out, "\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
 			   "<meta name=\"referrer\" content=\"no-referrer\">\n"
 			   "<meta name=\"color-scheme\" content=\"light dark\">\n"
 			   "<link rel=\"icon\" href=\"data:,\">\n<title>NeuTracer: ");
 	nt_markup_text(out, page->report->source, NT_HTML_TEXT);
 	nt_markup_put(out, "</title>\n<style>");
-	put_bytes(out, nt_page_css, nt_page_css_bytes);
+	nt_markup_bytes(out, nt_page_css, nt_page_css_bytes);
 	nt_markup_put(out, "</style>\n</head>\n<body>\n");
 }
 
@@ -88,7 +70,7 @@ static void put_notes(const struct nt_html_page *page)
 	if (!notes.len)
 		return;
 	nt_markup_put(page->out, "<ul class=\"notes\" aria-label=\"Missing data\">\n");
-	put_bytes(page->out, (const char *)notes.data, notes.len);
+	nt_markup_bytes(page->out, (const char *)notes.data, notes.len);
 	nt_markup_put(page->out, "</ul>\n");
 }
 
@@ -223,7 +205,7 @@ int nt_html_write(const struct nt_report *report, struct nt_buf *buf)
 		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page is self-contained "
 		      "and makes no network requests.</footer>\n<script>",
 		      NT_VERSION);
-	put_bytes(&out, nt_page_js, nt_page_js_bytes);
+	nt_markup_bytes(&out, nt_page_js, nt_page_js_bytes);
 	nt_markup_put(&out, "</script>\n</body>\n</html>\n");
 	return r ?: out.error;
 }

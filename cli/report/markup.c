@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include "proto/text.h"
 
@@ -79,4 +80,20 @@ void nt_markup_base64(struct nt_markup *page, const void *data, size_t size)
 		at += piece;
 		size -= piece;
 	}
+}
+
+void nt_markup_bytes(struct nt_markup *page, const char *text, size_t size)
+{
+	if (!page->error)
+		page->error = nt_buf_append(page->buf, text, size);
+}
+
+void nt_markup_policy_hash(struct nt_markup *page, const char *text, size_t size)
+{
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+
+	SHA256((const unsigned char *)text, size, hash);
+	nt_markup_put(page, "'sha256-");
+	nt_markup_base64(page, hash, sizeof(hash));
+	nt_markup_put(page, "'");
 }

@@ -30,4 +30,9 @@ void nt_markup_text(struct nt_markup *page, const char *text, size_t max);
 
 void nt_markup_base64(struct nt_markup *page, const void *data, size_t size);
 
+/* Trusted markup, style or script, as it is. */
+void nt_markup_bytes(struct nt_markup *page, const char *text, size_t size);
+/* What allows the style or script in a Content-Security-Policy: 'sha256-…', with the quotes. */
+void nt_markup_policy_hash(struct nt_markup *page, const char *text, size_t size);
+
 #endif

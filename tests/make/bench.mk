@@ -61,6 +61,15 @@ $(BENCH)/stack: bench/stack.c $(call archives,agent common)
 bench-stack: $(BENCH)/stack ## time and reads of one stack, by version of CPython (NT_PYTHONS: others than this machine's)
 	$(Q)$(BENCH)/stack
 
+$(BENCH)/reading: bench/reading.c $(call archives,agent engine detect proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+.PHONY: bench-reading
+bench-reading: $(BENCH)/reading ## time of reading sockets and quotas, and of joining links (root)
+	$(Q)$(BENCH)/reading
+
 $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

@@ -182,6 +182,14 @@ static void sockets_are_capped_and_counted(void **state)
 	nt_socket_table_release(&table);
 }
 
+static void a_process_that_takes_long_to_read_is_read_seldom(void **state)
+{
+	(void)state;
+	assert_int_equal(nt_socket_pause_ns(0), 10 * SECOND_NS);
+	assert_int_equal(nt_socket_pause_ns(SECOND_NS / 100), 10 * SECOND_NS);
+	assert_int_equal(nt_socket_pause_ns(SECOND_NS / 5), 200 * SECOND_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +199,7 @@ int main(void)
 		cmocka_unit_test(ipv4_in_ipv6_is_ipv4),
 		cmocka_unit_test(a_socket_that_comes_twice_counts_once),
 		cmocka_unit_test(sockets_are_capped_and_counted),
+		cmocka_unit_test(a_process_that_takes_long_to_read_is_read_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
