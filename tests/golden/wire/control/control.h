@@ -45,7 +45,7 @@ static struct nt_message golden_control_2 __attribute__((unused)) = {
 };
 
 /* With what a profile asks for. */
-static struct nt_message golden_control_3 = {
+static struct nt_message golden_control_3 __attribute__((unused)) = {
 	.agent = "node-07",
 	.boot = 0xb0070102030405ff,
 	.seq = 1001,
