@@ -3,12 +3,13 @@
  * Rates of the node's RDMA ports, from the counters of /sys/class/infiniband: traffic, and signs of loss
  * and congestion, which the kernel or the card counts. A counter that a driver lacks has no rate.
  */
-#ifndef NT_AGENT_HOST_PORT_RATES_H
-#define NT_AGENT_HOST_PORT_RATES_H
+#ifndef NT_AGENT_NODE_PORT_RATES_H
+#define NT_AGENT_NODE_PORT_RATES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/node/counter_sum.h"
 #include "proto/wire.h"
 
 enum {
@@ -30,6 +31,7 @@ struct nt_port_rates {
 	size_t befores;
 	uint64_t before_ns;
 	uint64_t ports_over_cap; /* so far */
+	struct nt_counter_sum bytes; /* of all ports: 0 is sent, 1 received */
 	/* Of the last reading. */
 	struct nt_rdma_port port[NT_PORT_RATES_PORTS];
 	struct nt_metric_value rate[NT_PORT_RATES_PORTS][NT_PORT_RATES_COUNTERS];

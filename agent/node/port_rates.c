@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/host/port_rates.h"
+#include "agent/node/port_rates.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -50,6 +50,8 @@ static const struct {
 };
 
 enum {
+	SENT, /* rows of the table, and values of the sum */
+	RECEIVED,
 	KNOWN = sizeof(known) / sizeof(known[0]),
 };
 
@@ -122,6 +124,26 @@ static void compare(const struct nt_port_counters *now, size_t ports, double sec
 				add_rates(&now[i], &rates->before[j], seconds, rates);
 }
 
+/* The traffic of all ports that count it. */
+static void add_bytes(const struct nt_port_counters *now, size_t ports, struct nt_counter_sum *sum)
+{
+	const uint32_t both = 1U << SENT | 1U << RECEIVED;
+
+	nt_counter_sum_begin(sum);
+	for (size_t i = 0; i < ports; i++) {
+		const uint64_t bytes[NT_COUNTER_SUM_VALUES] = {
+			now[i].value[SENT] * WORD_BYTES,
+			now[i].value[RECEIVED] * WORD_BYTES,
+		};
+		char name[NT_PORT_RATES_NAME + NT_PARSE_TEXT];
+		const int len = snprintf(name, sizeof(name), "%s/%u", now[i].device, now[i].port);
+
+		if ((now[i].has & both) == both && len > 0)
+			(void)nt_counter_sum_add(sum, name, (size_t)len, bytes, NULL);
+	}
+	nt_counter_sum_end(sum);
+}
+
 static void read_ports(const char *sys, const char *device, struct nt_port_counters *now,
 		       size_t *ports, struct nt_port_rates *rates)
 {
@@ -153,6 +175,7 @@ void nt_port_rates_read(const char *sys, uint64_t now_ns, struct nt_port_rates *
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
 			read_ports(sys, entry->d_name, now, &ports, rates);
+	add_bytes(now, ports, &rates->bytes);
 	rates->ports = 0;
 	if (rates->before_ns && now_ns > rates->before_ns)
 		compare(now, ports, (double)(now_ns - rates->before_ns) / 1e9, rates);
