@@ -155,7 +155,7 @@ static void read_texts(struct nt_node *node, const char *proc, struct nt_buf *bu
 
 static void read_pressure(struct nt_node *node, const char *proc, struct nt_buf *buf)
 {
-	/* Of processors, "full" has no meaning for a whole node: it is 0. */
+	/* Processors: of a whole node the kernel reports 0 for all threads that wait. */
 	static const struct {
 		const char *file, *some, *full;
 	} pressure[] = {

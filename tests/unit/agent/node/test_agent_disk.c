@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,7 +19,8 @@ static void open_disks(struct nt_disks *disks)
 
 	memset(disks, 0, sizeof(*disks));
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
-		strcpy(disks->hardware.name[disks->hardware.names++], name[i]);
+		(void)snprintf(disks->hardware.name[disks->hardware.names++], NT_HARDWARE_NAME,
+			       "%s", name[i]);
 }
 
 #define TAKE(disks, text, now_ns) nt_disks_take(disks, text, sizeof(text) - 1, now_ns)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,8 +23,10 @@ static void cards_are_summed_and_other_devices_are_not(void **state)
 	const uint64_t *total = devices.sum.total;
 
 	(void)state;
-	strcpy(devices.hardware.name[devices.hardware.names++], "eth0");
-	strcpy(devices.hardware.name[devices.hardware.names++], "eth1");
+	(void)snprintf(devices.hardware.name[devices.hardware.names++], NT_HARDWARE_NAME, "%s",
+		       "eth0");
+	(void)snprintf(devices.hardware.name[devices.hardware.names++], NT_HARDWARE_NAME, "%s",
+		       "eth1");
 	TAKE(&devices, HEAD "    lo: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n"
 			    "  eth0: 1000 10 1 2 0 0 0 5 2000 20 4 8 0 0 0 0\n"
 			    "eth1:100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n"
