@@ -52,6 +52,7 @@ int main(int argc, char **argv)
 	static struct nt_port_rates rates;
 	static struct nt_nic nic;
 	static uint64_t spent[READINGS];
+	double middle, high;
 
 	for (size_t i = 0; i < READINGS; i++) {
 		const uint64_t begin = cpu_ns(), now_ns = nt_clock_mono_ns();
@@ -66,9 +67,10 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "-v") == 0)
 		list(&node);
 	qsort(spent, READINGS, sizeof(spent[0]), compare_ns);
+	middle = (double)spent[READINGS / 2] / 1e3;
+	high = (double)spent[READINGS * 99 / 100] / 1e3;
 	printf("one reading: %zu metrics, %llu bytes of /proc; %.0f us of processor time (median), "
 	       "%.0f us (99 %%); every 5 s that is %.4f %% of a processor\n",
-	       node.metrics, (unsigned long long)node.bytes_read, (double)spent[READINGS / 2] / 1e3,
-	       (double)spent[READINGS * 99 / 100] / 1e3, (double)spent[READINGS / 2] / 5e9 * 100);
+	       node.metrics, (unsigned long long)node.bytes_read, middle, high, middle / 5e6 * 100);
 	return EXIT_SUCCESS;
 }

@@ -63,29 +63,36 @@ static bool is_transient(int error)
 	       error == -EINTR || error == -ENOMEM;
 }
 
+/* 0, also without such a counter, whose value is 0 then; or an error that passes. */
+static int read_counter(const char *path, uint64_t *ret_value)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	const int r = nt_file_read(path, COUNTER_BYTES, &buf);
+
+	*ret_value = 0;
+	if (is_transient(r))
+		return r;
+	while (buf.len && buf.data[buf.len - 1] == '\n')
+		buf.len--;
+	if (r == 0 && buf.len)
+		(void)!nt_parse_u64((const char *)buf.data, buf.len, 0, UINT64_MAX, ret_value);
+	return 0;
+}
+
 /* False: a counter cannot be read now. Without it the sum would fall, and rise again. */
 static bool read_classes(const char *port, uint64_t class[NT_COUNTER_SUM_VALUES])
 {
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		nt_autobuf struct nt_buf buf = {0};
-		const char *text;
+		const int len = snprintf(path, sizeof(path), "%s/%s", port, known[i].name);
 		uint64_t value;
-		int r, len = snprintf(path, sizeof(path), "%s/%s", port, known[i].name);
 
 		if (len < 0 || (size_t)len >= sizeof(path))
 			continue;
-		r = nt_file_read(path, COUNTER_BYTES, &buf);
-		if (is_transient(r))
+		if (read_counter(path, &value) < 0)
 			return false;
-		if (r < 0)
-			continue;
-		text = (const char *)buf.data;
-		while (buf.len && text[buf.len - 1] == '\n')
-			buf.len--;
-		if (buf.len && nt_parse_u64(text, buf.len, 0, UINT64_MAX, &value) == 0)
-			add(&class[known[i].class], value);
+		add(&class[known[i].class], value);
 	}
 	return true;
 }

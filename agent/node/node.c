@@ -57,8 +57,9 @@ void nt_node_take_softnet(struct nt_node *node, const char *text, size_t len)
 	bool is_known = false;
 
 	while (nt_kernel_text_cut_line(&text, &len, &line, &line_len)) {
-		if (!nt_ascii_cut_word(&line, &line_len, &word, &word_len) ||
-		    !nt_ascii_cut_word(&line, &line_len, &word, &word_len) ||
+		const bool has_first = nt_ascii_cut_word(&line, &line_len, &word, &word_len);
+
+		if (!has_first || !nt_ascii_cut_word(&line, &line_len, &word, &word_len) ||
 		    nt_parse_hex(word, word_len, UINT32_MAX, &drops) < 0)
 			continue;
 		sum += drops;
