@@ -16,11 +16,12 @@ static void add_to(uint64_t *total, uint64_t value)
 /* 0 after a reset. A sum of counters of 32 bits falls by the wrap of one of them. */
 static uint64_t grow(uint64_t before, uint64_t now, bool wraps)
 {
+	/* Far too large if it fell by more than a wrap. */
+	const uint64_t wrapped = now + WRAP - before;
+
 	if (now >= before)
 		return now - before;
-	return wraps && before - now <= WRAP && WRAP - (before - now) < WRAP / 2
-		       ? WRAP - (before - now)
-		       : 0;
+	return wraps && wrapped < WRAP / 2 ? wrapped : 0;
 }
 
 void nt_counter_sum_begin(struct nt_counter_sum *sum)

@@ -64,7 +64,8 @@ bench-stack: $(BENCH)/stack ## time and reads of one stack, by version of CPytho
 $(BENCH)/node: bench/node.c $(call archives,agent proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
+		-lprotobuf-c
 
 .PHONY: bench-node
 bench-node: $(BENCH)/node ## cost of one reading of the node's metrics

@@ -39,6 +39,7 @@ static void devices_with_hardware_are_listed_once_a_minute(void **state)
 	}
 	nt_hardware_refresh(&hardware, dir);
 	assert_true(has(&hardware, "sdb"));
+	assert_int_equal(hardware.names, 3);
 	scratch_remove(dir);
 }
 

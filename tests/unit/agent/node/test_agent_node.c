@@ -195,6 +195,24 @@ static void this_machine_can_be_read(void **state)
 		assert_non_null(nt_node_metric_find(node.metric[i].name));
 }
 
+static void a_machine_without_disks_and_pressure_has_no_such_metrics(void **state)
+{
+	static struct nt_node node;
+	char dir[SCRATCH_BYTES];
+
+	(void)state;
+	assert_int_equal(scratch_make(dir), 0);
+	tree_put(dir, "loadavg", "0.50 0.40 0.30 1/100 4242\n");
+	tree_put(dir, "diskstats", "7 0 loop0 1 2 3 4 5 6 7 8 9 10 11\n");
+	tree_put(dir, "1/net/dev", "lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+	nt_node_read(&node, dir, "/no/such/directory", SECOND_NS);
+	nt_node_read(&node, dir, "/no/such/directory", 2 * SECOND_NS);
+	assert_int_equal(node.metrics, 2);
+	value_is(&node, "load_1m", 0.5);
+	value_is(&node, "threads", 100);
+	scratch_remove(dir);
+}
+
 /* ---- all metrics ----------------------------------------------------------------------------- */
 
 static void put_machine(const char *dir, const char *stat)
@@ -302,6 +320,7 @@ int main(void)
 		cmocka_unit_test(metrics_over_the_cap_are_left_out),
 		cmocka_unit_test(only_what_there_is_has_counters),
 		cmocka_unit_test(this_machine_can_be_read),
+		cmocka_unit_test(a_machine_without_disks_and_pressure_has_no_such_metrics),
 		cmocka_unit_test(a_machine_that_has_everything_sends_each_row_of_the_table_once),
 	};
 
