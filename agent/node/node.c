@@ -42,10 +42,15 @@ void nt_node_take_nic(struct nt_node *node, const struct nt_nic *nic)
 
 void nt_node_take_ports(struct nt_node *node, const struct nt_port_rates *rates)
 {
-	if (!rates->bytes.devices)
-		return;
-	nt_node_add_value(node, "rdma_sent_bytes", (double)rates->bytes.total[0]);
-	nt_node_add_value(node, "rdma_received_bytes", (double)rates->bytes.total[1]);
+	const uint64_t *total = rates->sum.total;
+
+	if (rates->has_bytes) {
+		nt_node_add_value(node, "rdma_sent_bytes", (double)total[NT_PORT_SENT_BYTES]);
+		nt_node_add_value(node, "rdma_received_bytes",
+				  (double)total[NT_PORT_RECEIVED_BYTES]);
+	}
+	if (rates->has_naks)
+		nt_node_add_value(node, "rdma_naks", (double)total[NT_PORT_NAKS]);
 }
 
 /* A line for each processor, of hexadecimal numbers; the second counts drops. */

@@ -237,6 +237,7 @@ static void put_machine(const char *dir, const char *stat)
 	tree_put(dir, "sys/class/net/eth0/device", "");
 	tree_put(dir, "sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1\n");
 	tree_put(dir, "sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "1\n");
+	tree_put(dir, "sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "1\n");
 	tree_put(dir, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1\n");
 	tree_put(dir, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
 	tree_put(dir,

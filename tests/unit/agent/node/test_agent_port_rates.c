@@ -65,15 +65,43 @@ static void traffic_is_summed_over_ports_that_count_both_directions(void **state
 	tree_put(dir, "mlx5_0/ports/2/counters/port_rcv_data", "7777\n");
 	nt_port_rates_read(dir, SECOND_NS, &rates);
 	tree_put(dir, "mlx5_0/ports/1/counters/port_xmit_data", "1500\n");
-	tree_put(dir, "mlx5_1/ports/1/counters/port_xmit_data", "900000\n"); /* a past of its own */
+	tree_put(dir, "mlx5_1/ports/1/counters/port_xmit_data", "900000\n"); /* has a past */
 	tree_put(dir, "mlx5_1/ports/1/counters/port_rcv_data", "900000\n");
 	nt_port_rates_read(dir, 2 * SECOND_NS, &rates);
 	tree_put(dir, "mlx5_1/ports/1/counters/port_rcv_data", "900001\n");
 	nt_port_rates_read(dir, 3 * SECOND_NS, &rates);
-	assert_int_equal(rates.bytes.devices, 2);
-	assert_int_equal(rates.bytes.total[0], 1500 * 4);
-	assert_int_equal(rates.bytes.total[1], 11 * 4);
+	assert_true(rates.has_bytes);
+	assert_false(rates.has_naks);
+	assert_int_equal(rates.sum.total[NT_PORT_SENT_BYTES], 1500 * 4);
+	assert_int_equal(rates.sum.total[NT_PORT_RECEIVED_BYTES], 11 * 4);
 	scratch_remove(dir);
+}
+
+static void a_counter_that_cannot_be_read_for_a_while_adds_nothing(void **state)
+{
+	static struct nt_port_rates rates;
+	char dir[SCRATCH_BYTES];
+
+	(void)state;
+	scratch_make(dir);
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/out_of_sequence", "100\n");
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/duplicate_request", "1000\n");
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/packet_seq_err", "7\n"); /* of the sender */
+	nt_port_rates_read(dir, SECOND_NS, &rates);
+	assert_int_equal(rates.sum.total[NT_PORT_NAKS], 1100);
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/duplicate_request", "busy\n");
+	nt_port_rates_read(dir, 2 * SECOND_NS, &rates);
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/duplicate_request", "1000\n");
+	nt_port_rates_read(dir, 3 * SECOND_NS, &rates);
+	assert_int_equal(rates.sum.total[NT_PORT_NAKS], 1100);
+	tree_put(dir, "mlx5_0/ports/1/hw_counters/out_of_sequence", "103\n");
+	nt_port_rates_read(dir, 4 * SECOND_NS, &rates);
+	assert_int_equal(rates.sum.total[NT_PORT_NAKS], 1103);
+	assert_true(rates.has_naks);
+	assert_false(rates.has_bytes);
+	scratch_remove(dir);
+	nt_port_rates_read(dir, 5 * SECOND_NS, &rates);
+	assert_false(rates.has_naks);
 }
 
 static void ports_are_capped_and_counted(void **state)
@@ -142,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_differences_by_time_and_data_counts_words),
 		cmocka_unit_test(traffic_is_summed_over_ports_that_count_both_directions),
+		cmocka_unit_test(a_counter_that_cannot_be_read_for_a_while_adds_nothing),
 		cmocka_unit_test(ports_are_capped_and_counted),
 		cmocka_unit_test(an_address_is_read_only_below_the_device),
 		cmocka_unit_test(a_gid_is_eight_groups_of_four_digits),
