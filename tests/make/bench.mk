@@ -70,6 +70,16 @@ $(BENCH)/reading: bench/reading.c $(call archives,agent engine detect proto comm
 bench-reading: $(BENCH)/reading ## time of reading sockets and quotas, and of joining links (root)
 	$(Q)$(BENCH)/reading
 
+$(BENCH)/node: bench/node.c $(call archives,agent proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
+		-lprotobuf-c
+
+.PHONY: bench-node
+bench-node: $(BENCH)/node ## cost of one reading of the node's metrics
+	$(Q)$(BENCH)/node -v
+
 $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
