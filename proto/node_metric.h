@@ -3,6 +3,9 @@
 #ifndef NT_PROTO_NODE_METRIC_H
 #define NT_PROTO_NODE_METRIC_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum nt_node_metric_kind {
 	NT_NODE_METRIC_GAUGE,
 	NT_NODE_METRIC_RATIO, /* a gauge from 0 to 1 */
@@ -11,11 +14,17 @@ enum nt_node_metric_kind {
 };
 
 struct nt_node_metric {
+	/* unit: "" for ratios; of a counter before it becomes a rate. about: a sentence. */
 	const char *name, *unit, *about;
 	enum nt_node_metric_kind kind;
+	/* False: shown, and not part of the anomaly score. Others imply it, or it is a fixed size. */
+	bool is_scored;
 };
 
 /* NULL: a metric of another version, which is a gauge. */
 const struct nt_node_metric *nt_node_metric_find(const char *name);
+
+/* All rows, sorted by name. */
+const struct nt_node_metric *nt_node_metric_table(size_t *ret_rows);
 
 #endif
