@@ -380,6 +380,7 @@ struct nt_node_vector {
 	size_t limits;
 	struct nt_rdma_port *rdma_port;
 	size_t rdma_ports;
+	const char *boot_id, *kernel; /* "" or NULL: not sent */
 };
 
 enum nt_detail_kind {

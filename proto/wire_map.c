@@ -434,6 +434,8 @@ static const struct nt_wire_field fields_nt_node_vector[] = {
 	TEXTS(NodeVector, nt_node_vector, job, jobs, NT_WIRE_MAX_JOBS),
 	MANY(NodeVector, nt_node_vector, limit, limits, NT_WIRE_MAX_LIMITS, NodeLimit, nt_node_limit),
 	MANY(NodeVector, nt_node_vector, rdma_port, rdma_ports, NT_WIRE_MAX_RDMA_PORTS, RdmaPort, nt_rdma_port),
+	TEXT(NodeVector, nt_node_vector, boot_id),
+	TEXT(NodeVector, nt_node_vector, kernel),
 };
 SHAPE(nt_node_vector, node_vector, NULL);
 

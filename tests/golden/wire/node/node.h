@@ -35,7 +35,7 @@ static struct nt_message golden_node = {
 };
 
 /* Later files, with the fields that were added since. */
-static struct nt_message golden_node_2, golden_node_3;
+static struct nt_message golden_node_2, golden_node_3, golden_node_4;
 
 static inline void golden_fill_node(void)
 {
@@ -54,6 +54,10 @@ static inline void golden_fill_node(void)
 	golden_node_3 = golden_node_2;
 	golden_node_3.node.rdma_port = port;
 	golden_node_3.node.rdma_ports = 2;
+
+	golden_node_4 = golden_node_3;
+	golden_node_4.node.boot_id = "6b1f9c3a-1b0e-4f9e-9d0a-7c5d3c2b1a00";
+	golden_node_4.node.kernel = "6.12.48+deb13-amd64";
 }
 
 #endif
