@@ -42,6 +42,12 @@ void nt_anomaly_node_restart(struct nt_anomaly_node *node)
 	node->alarm = (struct nt_score_alarm){0};
 	node->peak = 0.0;
 	node->peak_alarmed = false;
+	node->restarts++;
+}
+
+uint64_t nt_anomaly_node_restarts(const struct nt_anomaly_node *node)
+{
+	return node->restarts;
 }
 
 void nt_anomaly_node_free(struct nt_anomaly_node *node)

@@ -50,6 +50,7 @@ engine/host: detect proto common
 engine/gpu: detect proto common
 engine/stacks: detect proto common
 engine/links: detect proto common
+engine/nodes: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

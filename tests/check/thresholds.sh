@@ -20,7 +20,7 @@ tests/thresholds.sh >"$work/list"
 
 # ---- the rows ------------------------------------------------------------------------------------
 
-tests/files.sh '^(detect|cli|aggregator)/.*\.[ch]$' | grep -v '/thresholds\.h$' |
+tests/files.sh '^(detect|engine|cli|aggregator)/.*\.[ch]$' | grep -v '/thresholds\.h$' |
   tr '\n' '\0' | xargs -0 cat >"$work/users"
 while IFS=$'\t' read -r _ kind name value _ reason source; do
   [ -n "$value" ] || report "$name has no value"
