@@ -104,6 +104,8 @@ static int open_news(struct nt_service *service)
 		.bus_url = service->options.bus_url,
 		.bus = &service->bus,
 		.signatures = service->options.signatures,
+		.vector = nt_service_take_fed_vector,
+		.data = service,
 		.max_nodes = service->options.engine.limits.nodes
 				     ? service->options.engine.limits.nodes
 				     : NT_JOBS_MAX_NODES,
@@ -168,6 +170,8 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 		service->options.retry_after_ns = RETRY_NS;
 	service->handler = (struct nt_shard_handler){
 		.incident = take_incident,
+		.joined = nt_service_join_nodes,
+		.vector = nt_service_take_vector,
 		.refused = pass_refused,
 		.signatures = options->signatures,
 		.data = service,
@@ -180,7 +184,9 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	};
 	if (options->bus_security)
 		service->bus.security = *options->bus_security;
-	r = open_bus(service);
+	r = nt_service_open_nodes(service);
+	if (r == 0)
+		r = open_bus(service);
 	if (r < 0 && *service->bus_error.text)
 		return nt_err(r, "%s", service->bus_error.text);
 	if (r < 0)
@@ -206,6 +212,7 @@ void nt_service_free(struct nt_service *service)
 	nt_service_settle(service);
 	nt_bus_reader_close(service->news);
 	nt_level_desk_close(service->level_desk);
+	nt_node_desk_free(service->node_desk);
 	nt_node_feed_close(service->nodes);
 	nt_job_summaries_free(service->summaries);
 	nt_bus_producer_close(service->bus_producer);
@@ -227,6 +234,7 @@ static int build_snapshot(struct nt_service *service, struct nt_snapshot **ret_s
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		engine[from.engines++] = shard->engine;
 	from.engine = engine;
+	from.fleet = nt_node_desk_fleet(service->node_desk);
 	if (service->nodes)
 		from.shortages = nt_node_feed_shortages(service->nodes);
 	if (service->summaries) {
@@ -279,6 +287,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 		.bus_well = health.cause == NT_BUS_WELL,
 	};
 	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
+	nt_node_desk_stats(service->node_desk, &ret_metrics->node_desk);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,
@@ -336,6 +345,7 @@ static int sweep(struct nt_service *service)
 	}
 	if (service->nodes)
 		nt_node_feed_sweep(service->nodes, service->waited_ns, before_ns);
+	nt_node_desk_wait(service->node_desk, service->waited_ns);
 	service->waited_ns = 0;
 	return 0;
 }
@@ -499,6 +509,8 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 	r = nt_service_take_news(service);
 	if (r == 0 && service->nodes)
 		r = nt_node_feed_turn(service->nodes);
+	if (r == 0)
+		r = nt_node_desk_turn(service->node_desk);
 	if (r < 0)
 		return r;
 	return do_due(service);
@@ -513,6 +525,7 @@ static void leave(struct nt_service *service)
 		nt_bus_producer_leave(service->bus_producer);
 	if (!service->options.shared) {
 		(void)nt_service_save(service);
+		(void)nt_service_save_nodes(service, true);
 		service->publish_after_ns = 0;
 		nt_service_publish(service);
 	}

@@ -57,6 +57,11 @@ struct nt_level_desk *nt_service_level_desk(const struct nt_service *service)
 	return service->level_desk;
 }
 
+struct nt_node_desk *nt_service_node_desk(const struct nt_service *service)
+{
+	return service->node_desk;
+}
+
 static void rebaseline(struct nt_service *service, uint64_t job_id)
 {
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {

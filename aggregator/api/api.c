@@ -28,8 +28,9 @@ static const struct nt_httpd_route routes[] = {
 	 "job class state severity since limit cursor", nt_api_incidents},
 	{"GET", "/api/v1/incidents/{id}", NT_HTTPD_READ, json, NULL, nt_api_incident},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
-	{"GET", "/api/v1/levels", NT_HTTPD_READ, json, "job node limit cursor",
-	 nt_api_levels},
+	{"GET", "/api/v1/nodes/{id}/scores", NT_HTTPD_READ, json, NULL, nt_api_node_scores},
+	{"GET", "/api/v1/nodes/{id}/series", NT_HTTPD_READ, json, "metric", nt_api_node_series},
+	{"GET", "/api/v1/levels", NT_HTTPD_READ, json, "job node limit cursor", nt_api_levels},
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
 	/* Its bearer token is a cluster token, which the handler submits for review. */
 	{"POST", "/api/v1/node-keys", NT_HTTPD_OPEN, json, NULL, nt_api_node_keys},

@@ -11,6 +11,7 @@
 
 #include "aggregator/api/enrol.h"
 #include "aggregator/group/level_desk.h"
+#include "aggregator/group/node_desk.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/store/store.h"
 #include "common/base/cleanup.h"
@@ -41,6 +42,7 @@ struct nt_api_options {
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
+	struct nt_node_desk *node_desk; /* borrowed; NULL: no node is scored */
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	/* nt_service_rebaseline(); NULL: no such route. */
 	int (*rebaseline)(void *data, const char *job_id);

@@ -101,7 +101,7 @@ static size_t find_metric(const struct nt_anomaly_node *node, const char *name, 
 
 static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *row, size_t i)
 {
-	size_t spare = row->metrics + row->metrics / 2, j = node->metrics;
+	size_t spare = row->metrics + row->metrics / 8, j = node->metrics;
 	int r = 0;
 
 	if (j == NT_ANOMALY_METRICS_MAX)

@@ -57,7 +57,7 @@ void nt_fleet_free(struct nt_fleet *fleet)
 
 /* ---- the table of nodes ---------------------------------------------------------------------- */
 
-static uint64_t silence_ns(const struct nt_fleet *fleet, const struct nt_fleet_node *node)
+uint64_t nt_fleet_silence_ns(const struct nt_fleet *fleet, const struct nt_fleet_node *node)
 {
 	const uint64_t now_ns = fleet->lead_ns + fleet->quiet_ns;
 
@@ -80,9 +80,9 @@ static bool evict_silent(struct nt_fleet *fleet)
 	struct nt_fleet_node *most = NULL;
 
 	for (struct nt_fleet_node *node = fleet->node; node; node = node->hh.next)
-		if (!most || silence_ns(fleet, node) > silence_ns(fleet, most))
+		if (!most || nt_fleet_silence_ns(fleet, node) > nt_fleet_silence_ns(fleet, most))
 			most = node;
-	if (!most || silence_ns(fleet, most) < NT_ANOMALY_EVICT_NS)
+	if (!most || nt_fleet_silence_ns(fleet, most) < NT_ANOMALY_EVICT_NS)
 		return false;
 	remove_node(fleet, most);
 	fleet->counters.evicted++;
@@ -209,9 +209,9 @@ void nt_fleet_wait(struct nt_fleet *fleet, uint64_t waited_ns)
 		return;
 	HASH_ITER(hh, fleet->node, node, next)
 	{
-		if (silence_ns(fleet, node) >= NT_ANOMALY_SILENT_NS)
+		if (nt_fleet_silence_ns(fleet, node) >= NT_ANOMALY_SILENT_NS)
 			nt_fleet_alarm_end(fleet, node, node->real_ns);
-		if (silence_ns(fleet, node) >= NT_ANOMALY_FORGET_NS)
+		if (nt_fleet_silence_ns(fleet, node) >= NT_ANOMALY_FORGET_NS)
 			remove_node(fleet, node);
 	}
 }

@@ -84,6 +84,9 @@ NT_MUST_CHECK int nt_fleet_refit_begin(struct nt_fleet *fleet, struct nt_fleet_r
 void nt_fleet_refit_end(struct nt_fleet *fleet, struct nt_fleet_refit *refit, int result);
 void nt_fleet_refit_release(struct nt_fleet_refit *refit);
 
+/* A critical incident of a rank names the node's alarm, whose incident is critical from then on. */
+void nt_fleet_join(struct nt_fleet *fleet, const char *node);
+
 /* ---- alarms of other aggregators ------------------------------------------------------------- */
 
 /* What an open incident of another aggregator says of a node; parts by share. -ENOMEM. */
@@ -101,7 +104,7 @@ NT_MUST_CHECK int nt_fleet_save(const struct nt_fleet *fleet, uint32_t shard, st
 /* -EBADMSG: damaged; what was read before remains. */
 NT_MUST_CHECK int nt_fleet_load(struct nt_fleet *fleet, uint32_t shard, const void *data,
 				size_t size);
-/* The nodes of a portion. A node whose state is damaged is learned anew. -ENOMEM. */
+/* The nodes of a portion: how many, or -ENOMEM. A node of damaged state is learned anew. */
 NT_MUST_CHECK int nt_fleet_save_portion(const struct nt_fleet *fleet, uint32_t shard,
 					uint32_t portion, struct nt_buf *buf);
 NT_MUST_CHECK int nt_fleet_load_portion(struct nt_fleet *fleet, uint32_t shard, const void *data,
@@ -117,6 +120,8 @@ const struct nt_fleet_metrics *nt_fleet_metrics(const struct nt_fleet *fleet);
 const struct nt_fleet_counters *nt_fleet_counters(const struct nt_fleet *fleet);
 double nt_fleet_threshold(const struct nt_fleet *fleet);
 double nt_fleet_false_alarms(const struct nt_fleet *fleet);
+/* Time since the node's last vector, by those of others and idle time. */
+uint64_t nt_fleet_silence_ns(const struct nt_fleet *fleet, const struct nt_fleet_node *node);
 /* Event time of the newest vector; 0: none. */
 uint64_t nt_fleet_lead_ns(const struct nt_fleet *fleet);
 

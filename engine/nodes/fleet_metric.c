@@ -21,14 +21,14 @@ static enum nt_minute_kind kind_of(const struct nt_node_metric *known)
 {
 	switch (known ? known->kind : NT_NODE_METRIC_GAUGE) {
 	case NT_NODE_METRIC_COUNTER:
-		return NT_METRIC_COUNTER;
+		return NT_MINUTE_COUNTER;
 	case NT_NODE_METRIC_TROUBLE:
-		return NT_METRIC_TROUBLE;
+		return NT_MINUTE_TROUBLE;
 	case NT_NODE_METRIC_GAUGE:
 	case NT_NODE_METRIC_RATIO:
 		break;
 	}
-	return NT_METRIC_GAUGE;
+	return NT_MINUTE_GAUGE;
 }
 
 int nt_fleet_metrics_find(struct nt_fleet_metrics *metrics, const char *name, uint8_t *ret_number)

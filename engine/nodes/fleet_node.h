@@ -20,6 +20,7 @@
 #include "proto/wire.h"
 
 enum {
+	NT_FLEET_TOLD = 4, /* metrics that an incident names */
 	NT_FLEET_JOBS = 8, /* of one node; further ones are counted */
 	NT_FLEET_SYSTEM_BYTES = 65, /* a boot id or kernel, with the NUL; longer ones are cut */
 };
@@ -85,7 +86,10 @@ struct nt_fleet_node {
 	struct nt_score_history history;
 	/* Its open incident; 0: none. */
 	uint64_t incident_id, incident_since_ns, incident_version, incident_told_ns;
-	uint8_t incident_leading; /* the metric that was told; NT_FLEET_NO_METRIC: none */
+	struct nt_fleet_part incident_part[NT_FLEET_TOLD]; /* as they were told last */
+	size_t incident_parts;
+	bool is_critical; /* a critical incident of a rank names this alarm */
+	bool is_noted; /* another aggregator has an open incident of it, with these parts */
 	/* Rows in which the alarm may be missing: the scorer's state is older than the incident. */
 	uint8_t rows_of_grace;
 	uint64_t refit; /* number of the one under way; 0: none */

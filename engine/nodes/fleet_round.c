@@ -210,7 +210,7 @@ static void fill_row(const struct nt_fleet *fleet, struct nt_fleet_node *node,
 		const struct nt_fleet_metric *metric = &fleet->metrics.at[node->number[j]];
 
 		row->name[j] = metric->name;
-		row->trouble[j] = metric->kind == NT_METRIC_TROUBLE;
+		row->trouble[j] = metric->kind == NT_MINUTE_TROUBLE;
 		row->peers[j] = group ? find_peers(node, group, j, rate) : NAN;
 	}
 	node->spread_rows += group && node->spread_rows < UINT32_MAX;
