@@ -231,9 +231,10 @@ static void free_state_logs(struct nt_state_logs *state_logs)
 }
 NT_DEFINE_AUTO(nt_state_logs, free_state_logs)
 
-static int find_state_log(struct nt_state_logs *state_logs, uint32_t number,
-			  struct nt_state_log **ret_state_log)
+/* data: of the assignment. */
+static int find_state_log(void *data, uint32_t number, struct nt_state_log **ret_state_log)
 {
+	struct nt_state_logs *state_logs = data;
 	struct state_log_entry *entry;
 	int r;
 
@@ -297,11 +298,6 @@ void nt_service_settle(struct nt_service *service)
 
 /* ---- assignment ------------------------------------------------------------------------------ */
 
-static int find_node_log(void *data, uint32_t set, struct nt_state_log **ret_log)
-{
-	return find_state_log(data, set, ret_log);
-}
-
 static int load(struct nt_service *service, struct nt_shard *shard)
 {
 	struct nt_state_log *state_log = NULL;
@@ -315,7 +311,7 @@ static int load(struct nt_service *service, struct nt_shard *shard)
 		r = nt_shard_load(shard, service->options.states, state_log);
 	if (r < 0)
 		return r;
-	return nt_service_load_nodes(service, shard, service->state_logs ? find_node_log : NULL,
+	return nt_service_load_nodes(service, shard, service->state_logs ? find_state_log : NULL,
 				     service->state_logs);
 }
 

@@ -16,12 +16,13 @@
 enum {
 	VECTORS = 12, /* a minute */
 	JOB_NODES = 64,
+	IDLE_MINUTES = 10, /* between jobs, so that nodes are learned in both views */
 	MAX_METRICS = 256,
 };
 
 #define START_NS (1700000040ULL * NT_SECOND)
 
-struct bench {
+struct fleet_bench {
 	struct nt_fleet *fleet;
 	size_t nodes, metrics;
 	const struct nt_node_metric *metric[MAX_METRICS];
@@ -37,14 +38,14 @@ static double thread_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static double random_of(struct bench *bench)
+static double random_of(struct fleet_bench *bench)
 {
 	bench->seed = bench->seed * 6364136223846793005U + 1442695040888963407U;
 	return (double)(bench->seed >> 11) * 0x1p-53;
 }
 
 /* GPU and RDMA metrics are left out: 40 and some remain, as on a node without them. */
-static void choose_metrics(struct bench *bench)
+static void choose_metrics(struct fleet_bench *bench)
 {
 	size_t rows;
 	const struct nt_node_metric *table = nt_node_metric_table(&rows);
@@ -55,7 +56,7 @@ static void choose_metrics(struct bench *bench)
 			bench->metric[bench->metrics++] = &table[i];
 }
 
-static int send(struct bench *bench, size_t node, uint64_t vector)
+static int send(struct fleet_bench *bench, size_t node, uint64_t vector)
 {
 	struct nt_metric_value metric[MAX_METRICS];
 	char name[32], job[32];
@@ -71,7 +72,7 @@ static int send(struct bench *bench, size_t node, uint64_t vector)
 			 .metric = metric,
 			 .metrics = bench->metrics,
 			 .job = jobs,
-			 .jobs = 1,
+			 .jobs = vector / VECTORS / IDLE_MINUTES % 2 == 0,
 			 .boot_id = "7d9e3bb8-7f0e-4a53-9a3c-1f6c1a3a1f10",
 			 .kernel = "6.1.0-18-amd64"},
 	};
@@ -89,7 +90,7 @@ static int send(struct bench *bench, size_t node, uint64_t vector)
 	return nt_fleet_take(bench->fleet, &message, 0);
 }
 
-static int solve_due(struct bench *bench, uint64_t *refits)
+static int solve_due(struct fleet_bench *bench, uint64_t *refits)
 {
 	struct nt_fleet_refit refit;
 	int r;
@@ -101,7 +102,7 @@ static int solve_due(struct bench *bench, uint64_t *refits)
 	return r;
 }
 
-static int run(struct bench *bench, uint64_t minutes)
+static int run(struct fleet_bench *bench, uint64_t minutes)
 {
 	double take = 0, turn = 0, solve = 0, at;
 	uint64_t refits = 0, bytes = 0, saved = 0;
@@ -150,7 +151,7 @@ static int run(struct bench *bench, uint64_t minutes)
 
 int main(int argc, char **argv)
 {
-	struct bench bench = {.nodes = 10000, .seed = 1};
+	struct fleet_bench bench = {.nodes = 10000, .seed = 1};
 	struct nt_fleet_options options = nt_fleet_options_default();
 	uint64_t nodes = bench.nodes, minutes = 5;
 	int r;

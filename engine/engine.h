@@ -16,7 +16,7 @@
 #include "detect/detect.h"
 #include "engine/agents/shortage.h"
 #include "engine/frame_builder.h"
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 #include "engine/job.h"
 #include "engine/nodes/fleet.h"
 #include "proto/wire.h"

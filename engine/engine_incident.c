@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/search.h"
-#include "engine/incident_summary.h"
+#include "engine/incidents/incident_summary.h"
 #include "engine/nodes/node_cause.h"
 #include "engine/stacks/incident_stack.h"
 

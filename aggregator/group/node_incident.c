@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "detect/detect.h"
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 #include "engine/nodes/node_cause.h"
 
 enum {

@@ -177,7 +177,7 @@ static void open_minute(struct nt_fleet_node *node, uint64_t real_ns, uint64_t f
 	uint64_t number = real_ns / NT_ANOMALY_ROW_NS;
 
 	number = number < first ? first : number > first + 1 ? first + 1 : number;
-	if (node->minute.number && number > node->minute.number)
+	if (nt_minute_is_over(&node->minute, number * NT_ANOMALY_ROW_NS))
 		nt_fleet_node_close(node, number - 1, counters);
 	if (!node->minute.number)
 		node->minute.number = number;

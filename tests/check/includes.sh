@@ -51,6 +51,7 @@ engine/gpu: detect proto common
 engine/stacks: detect proto common
 engine/links: detect proto common
 engine/nodes: detect proto common
+engine/incidents: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

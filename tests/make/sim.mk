@@ -256,3 +256,11 @@ $(ablation_programs): $(ablation_objects) $(foreach l,cli engine aggregator dete
 .PHONY: bench-ablation
 bench-ablation: $(ablation_programs) ## what each rule and exception of the detection changes (ONLY=REGEX)
 	$(Q)bench/ablation/ablate.py $(if $(ONLY),--only '$(ONLY)')
+
+# Nodes beside a real one, from its own vectors.
+$(SIM)/node_replay: $(B)/obj/tests/sim/node_replay.o $(call archives,$(libs_neutracer))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
+
+check_e2e_needs += $(SIM)/node_replay
