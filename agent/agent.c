@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/gpu/gpu_metrics.h"
 #include "agent/host/usage.h"
 #include "common/bus/bus_disk_queue.h"
 #include "common/system/clock.h"
@@ -22,13 +21,10 @@
 #define BUS_WELL_NS (10 * NT_SECOND)
 #define LAST_NS     NT_SECOND /* the same at shutdown */
 #define CONNECT_NS  (10 * NT_SECOND) /* timeout of the first connection */
-#define INFINIBAND  "/sys/class/infiniband"
-#define SNMP        "/proc/net/snmp"
 
 enum {
 	TICKS_A_SECOND = 10,
 	NODE_TICKS = 50, /* between two node vectors */
-	NODE_JOBS = 64,
 	NICE = -10,
 	EVENTS = 8, /* of one epoll_wait() */
 	RECALLS = 16, /* per second: each reads a process's mappings */
@@ -84,6 +80,7 @@ static void write_metrics(struct nt_agent *agent)
 		return;
 	for (int i = 0; i < NT_LIMIT_END; i++)
 		reading.left_out[i] = agent->limits.of[i].report.left_out;
+	reading.node_devices_over_cap = nt_node_over_cap(&agent->vector);
 	reading.port_rates_over_cap = agent->port_rates.ports_over_cap;
 	nt_rdma_stats(agent->rdma, &reading.rdma);
 	nt_attach_stats(agent->attach, &reading.attach);
@@ -309,41 +306,13 @@ static void look_inside(struct nt_agent *agent)
 	nt_agent_read_events(agent); /* removed since */
 }
 
-static void add_gpus(struct nt_agent *agent)
-{
-	struct nt_metric_value metric[NT_GPU_METRICS];
-	const size_t n = nt_gpu_metrics(nt_gpu_health_cards(agent->gpu_health), metric);
-
-	nt_node_add(&agent->vector, metric, n);
-}
-
-static void send_node(struct nt_agent *agent)
-{
-	const char *job[NODE_JOBS];
-	struct nt_node_limit limit[NT_LIMIT_END];
-	struct nt_node_vector vector = {.node = agent->node, .job = job, .limit = limit};
-
-	nt_node_read(&agent->vector);
-	nt_node_take_nic(&agent->vector, &agent->nic);
-	if (agent->gpu_health)
-		add_gpus(agent);
-	nt_port_rates_read(INFINIBAND, nt_clock_mono_ns(), &agent->port_rates);
-	vector.rdma_port = agent->port_rates.port;
-	vector.rdma_ports = agent->port_rates.ports;
-	vector.metric = agent->vector.metric;
-	vector.metrics = agent->vector.metrics;
-	vector.jobs = nt_tracker_jobs(agent->tracker, job, NODE_JOBS);
-	vector.limits = nt_limits_list(&agent->limits, limit);
-	nt_publisher_node(agent->publisher, &vector);
-}
-
 static void tick(struct nt_agent *agent)
 {
 	uint64_t boot_ns, real_ns, read_ns;
 
 	if (agent->ticks++ % TICKS_A_SECOND == 0) {
 		look_inside(agent);
-		nt_nic_read(INFINIBAND, SNMP, &agent->nic);
+		nt_agent_read_nic(agent);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_agent_detach_ended_ranks(agent);
 		nt_agent_turn_details(agent);
@@ -367,7 +336,7 @@ static void tick(struct nt_agent *agent)
 	nt_tracker_tick(agent->tracker, read_ns);
 	nt_agent_keep_memory(agent);
 	if (agent->ticks % NODE_TICKS == 0)
-		send_node(agent);
+		nt_agent_send_node(agent);
 	flush(agent);
 	if (agent->disk_queue)
 		nt_disk_queue_turn(agent->disk_queue, nt_clock_mono_ns(), real_ns);

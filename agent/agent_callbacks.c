@@ -331,6 +331,7 @@ static void on_window(void *data, const char *key, const struct nt_window *windo
 
 	nt_gpu_schedule_steps(&agent->gpu_schedule, window->rank.pid, window->rank.rank,
 			      window->steps, window->step_ns, nt_clock_mono_ns());
+	nt_rank_times_add(&agent->rank_times, window);
 	nt_publisher_window(agent->publisher, key, window, watermark_ns);
 }
 

@@ -17,10 +17,12 @@
 #include "agent/gpu/gpu_ends.h"
 #include "agent/gpu/gpu_health.h"
 #include "agent/gpu/gpu_schedule.h"
-#include "agent/host/nic.h"
-#include "agent/host/node.h"
-#include "agent/host/port_rates.h"
 #include "agent/identity/placement_lookup.h"
+#include "agent/node/kernel_identity.h"
+#include "agent/node/nic.h"
+#include "agent/node/node.h"
+#include "agent/node/port_rates.h"
+#include "agent/node/rank_times.h"
 #include "agent/probes/attach.h"
 #include "agent/probes/linker.h"
 #include "agent/publish/enrolment.h"
@@ -95,6 +97,9 @@ struct nt_agent {
 	struct nt_node vector;
 	struct nt_nic nic; /* read once a second */
 	struct nt_port_rates port_rates; /* with each node vector */
+	struct nt_rank_times rank_times; /* since the last node vector */
+	struct nt_kernel_identity kernel_identity;
+	const char *host_sys; /* sysfs of the host's network namespace, if it can be read */
 	struct nt_gpu_health *gpu_health; /* NULL: none is read */
 	struct nt_system *system; /* NULL: system events are not observed */
 	struct nt_ras *ras; /* NULL: not requested */
@@ -222,6 +227,14 @@ void nt_agent_turn_system(struct nt_agent *agent, uint64_t boot_ns);
 /* Adds what was observed of the process and its thread. */
 void nt_agent_sample_system(const struct nt_agent *agent, uint32_t pid, uint32_t tid,
 			    struct nt_host_sample *sample);
+
+/*
+ * agent/agent_node.c: opens what the node vector needs; sends one; reads the counters of ports and TCP,
+ * once a second.
+ */
+void nt_agent_open_node(struct nt_agent *agent);
+void nt_agent_send_node(struct nt_agent *agent);
+void nt_agent_read_nic(struct nt_agent *agent);
 
 /* agent/agent_memory.c: keeps memory under --memory-max; several times a second and per event. */
 void nt_agent_keep_memory(struct nt_agent *agent);

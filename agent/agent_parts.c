@@ -281,6 +281,7 @@ int nt_agent_new(const struct nt_agent_config *config, struct nt_agent **ret_age
 	if (r < 0)
 		return nt_err(r, "read the host's name");
 
+	nt_agent_open_node(agent);
 	r = nt_agent_open_workers(agent);
 	if (r < 0)
 		return r;

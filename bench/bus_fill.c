@@ -224,20 +224,8 @@ static void fill_sheet(const struct fill *fill, const struct node *node, uint32_
 static void publish_vector(const struct node *node, uint64_t round)
 {
 	static const char *const names[] = {
-		"cpu_busy",
-		"processes_running",
-		"processes_blocked",
-		"memory_total_bytes",
-		"memory_available_bytes",
-		"memory_dirty_bytes",
-		"swap_used_bytes",
-		"load_1m",
-		"cpu_pressure_some",
-		"cpu_pressure_full",
-		"memory_pressure_some",
-		"memory_pressure_full",
-		"io_pressure_some",
-		"io_pressure_full",
+#define NT_NODE_METRIC(name, kind, unit, scored, about) #name,
+#include "proto/node_metric.def"
 	};
 	struct nt_metric_value metric[sizeof(names) / sizeof(names[0])];
 	const char *job = node->job->key;

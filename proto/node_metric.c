@@ -29,9 +29,3 @@ const struct nt_node_metric *nt_node_metric_find(const char *name)
 {
 	return bsearch(name, table, ROWS, sizeof(table[0]), compare_name);
 }
-
-const struct nt_node_metric *nt_node_metric_table(size_t *ret_rows)
-{
-	*ret_rows = ROWS;
-	return table;
-}

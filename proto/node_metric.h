@@ -4,7 +4,6 @@
 #define NT_PROTO_NODE_METRIC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum nt_node_metric_kind {
 	NT_NODE_METRIC_GAUGE,
@@ -23,8 +22,5 @@ struct nt_node_metric {
 
 /* NULL: a metric of another version, which is a gauge. */
 const struct nt_node_metric *nt_node_metric_find(const char *name);
-
-/* All rows, sorted by name. */
-const struct nt_node_metric *nt_node_metric_table(size_t *ret_rows);
 
 #endif

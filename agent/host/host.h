@@ -20,7 +20,7 @@ struct nt_host_sample {
 	uint64_t read_chars, write_chars; /* by system calls, incl. memory file systems and pipes */
 	uint64_t major_faults;
 	uint64_t process_cpu_ns;
-	/* Of the whole node: NIC counters since boot (agent/host/nic.h). */
+	/* Of the whole node: NIC counters since boot (agent/node/nic.h). */
 	uint64_t nic_retransmits, nic_errors, nic_congestion;
 	/* Of the process's GPUs (agent/gpu/gpu_totals.h). */
 	struct nt_gpu_total gpu;

@@ -261,6 +261,7 @@ static const struct metric_row rows[] = {
 	COUNTER("over_cap", "what=\"peers\"", tracker.peers_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"ports\"", ports_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"port-rates\"", port_rates_over_cap, OVER_CAP),
+	COUNTER("over_cap", "what=\"node-devices\"", node_devices_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"rdma-processes\"", rdma.processes_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"queue-pairs\"", rdma.queue_pairs_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"queue-pairs-of-windows\"", rdma.unsent, OVER_CAP),

@@ -56,6 +56,7 @@ struct nt_self_metrics_reading {
 	uint64_t left_out[NT_LIMIT_END]; /* now, by cap */
 	struct nt_httpd_stats http; /* zeros without a server */
 	uint64_t attachments_over_cap, gpu_ends_over_cap, ports_over_cap, port_rates_over_cap;
+	uint64_t node_devices_over_cap;
 	uint64_t attach_failures, uncovered_calls, detail_failures, detailed;
 	uint64_t stacks_read, stacks_failed, stacks_refused, stacks_unsent;
 	uint64_t cpu_ns, resident_bytes;

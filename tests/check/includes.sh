@@ -29,6 +29,7 @@ detect/incidents: common/base
 detect/rules: common/base
 detect: common/base
 agent/host: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
+agent/node: common proto bpf/event.h plugin/gpu_record.h
 agent/identity: common proto bpf/event.h plugin/gpu_record.h
 agent/elf: common proto bpf/event.h plugin/gpu_record.h
 agent/system: common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h

@@ -169,6 +169,12 @@ names thresholds '| `NT_FLEET_SPREAD` | 0.11 |' 'there is no test far_is_too_' "
   'detect/bad.c:6: 0.7 decides'
 rm "$whole/detect/bad.c"
 
+# shellcheck disable=SC2016 # quotes of the page
+edit docs/node-metrics.md -e 's/^| `oom_kills` .*/| gone |/'
+edit proto/node_metric.def -e 's/(threads, /(threadz, /' -e 's/"Swap in use\."/"swap"/'
+names node_metrics 'threads is sent by the agent and is no row' 'threadz is a row of proto/node_metric.def that the agent never' \
+  'swap_used_bytes: the meaning is a sentence' '-| gone |'
+
 edit detect/rules/verdict.c 's/is_beyond_fleet/is_over_fleet/'
 edit detect/detect.c 's/^\tnt_imbalance_check,/&\n\tnt_other_check,/'
 names ablation 'function is_beyond_fleet() of detect/rules/verdict.c occurs 0 times, not once' \

@@ -10,9 +10,9 @@
 #include "agent/discover/rank_file.h"
 #include "agent/elf/elf_note.h"
 #include "agent/host/host.h"
-#include "agent/host/nic.h"
-#include "agent/host/node.h"
 #include "agent/host/proc.h"
+#include "agent/node/nic.h"
+#include "agent/node/node.h"
 #include "agent/steps/comm_layout.h"
 #include "tests/fuzz/lib/cost.h"
 
@@ -30,24 +30,47 @@ struct bytes {
 static void read_host(const char *text, size_t len)
 {
 	struct nt_host_sample sample = {0};
+	struct nt_nic_tcp tcp;
 	uint64_t cpu_ns = 0;
 
 	if (nt_host_parse_stat(text, len, 10000000, &sample, &cpu_ns))
 		assert(cpu_ns % 10000000 == 0);
 	(void)nt_host_parse_schedstat(text, len, &sample);
 	nt_host_parse_io(text, len, &sample);
-	(void)nt_nic_parse_snmp(text, len);
+	(void)nt_nic_parse_snmp(text, len, &tcp);
+}
+
+static void read_devices(struct nt_node *node, const char *text, size_t len, uint64_t now_ns)
+{
+	nt_disks_take(&node->disks, text, len, now_ns);
+	assert(node->disks.sum.devices <= node->disks.hardware.names);
+	assert(node->disks.busy_most >= 0.0 && node->disks.busy_most <= 1.0);
+	nt_net_devices_take(&node->net, text, len);
+	assert(node->net.sum.devices <= NT_COUNTER_SUM_DEVICES);
 }
 
 static void read_node(const char *text, size_t len)
 {
-	struct nt_node node = {0};
+	static struct nt_node node;
 
+	memset(&node, 0, sizeof(node));
+	nt_node_take_stat(&node, text, len / 2);
 	nt_node_take_stat(&node, text, len);
+	for (size_t i = 0; i < node.metrics; i++)
+		assert(strncmp(node.metric[i].name, "cpu_", 4) != 0 ||
+		       (node.metric[i].value >= 0.0 && node.metric[i].value <= 1.0));
 	nt_node_take_memory(&node, text, len);
+	nt_node_take_vmstat(&node, text, len);
 	nt_node_take_load(&node, text, len);
+	nt_node_take_files(&node, text, len);
+	nt_node_take_softnet(&node, text, len);
 	nt_node_take_pressure(&node, "some", "full", text, len);
 	assert(node.metrics <= NT_NODE_METRICS);
+	/* Disks count if they have hardware, network devices without any too. */
+	memcpy(node.disks.hardware.name[node.disks.hardware.names++], "sda", sizeof("sda"));
+	read_devices(&node, text, len / 2, 1);
+	read_devices(&node, text + len / 2, len - len / 2, 1 + 1000000000);
+	read_devices(&node, text, len, 1 + 2000000000ULL);
 }
 
 static void read_names(const char *text, size_t len)

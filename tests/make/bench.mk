@@ -61,6 +61,16 @@ $(BENCH)/stack: bench/stack.c $(call archives,agent common)
 bench-stack: $(BENCH)/stack ## time and reads of one stack, by version of CPython (NT_PYTHONS: others than this machine's)
 	$(Q)$(BENCH)/stack
 
+$(BENCH)/node: bench/node.c $(call archives,agent proto common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
+		-lprotobuf-c
+
+.PHONY: bench-node
+bench-node: $(BENCH)/node ## cost of one reading of the node's metrics
+	$(Q)$(BENCH)/node -v
+
 $(BENCH)/detect: bench/detect.c $(call archives,detect common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

@@ -8,10 +8,11 @@ VERSION := $(shell sed -n 's/^\#define NT_VERSION "\(.*\)"$$/\1/p' common/base/v
 units := $(wildcard deploy/systemd/*.service.in)
 
 .PHONY: man
-man: all ## write docs/man and the lists of metrics and thresholds from the tables in the sources
+man: all ## write docs/man and the lists of metrics, node metrics and thresholds from the tables in the sources
 	$(Q)tests/man.sh $(B)/bin docs/man
 	$(Q)tests/metrics.sh --write
 	$(Q)tests/thresholds.sh --write
+	$(Q)tests/node_metrics.sh --write
 
 .PHONY: install
 install: all plugin ## install programs, libraries, manuals, completion, units, account, directories (DESTDIR=, PREFIX=/usr/local)

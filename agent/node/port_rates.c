@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/host/port_rates.h"
+#include "agent/node/port_rates.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -50,6 +50,8 @@ static const struct {
 };
 
 enum {
+	SENT, /* rows of the table, and values of the sum */
+	RECEIVED,
 	KNOWN = sizeof(known) / sizeof(known[0]),
 };
 
@@ -122,6 +124,54 @@ static void compare(const struct nt_port_counters *now, size_t ports, double sec
 				add_rates(&now[i], &rates->before[j], seconds, rates);
 }
 
+static bool is_nak(size_t counter)
+{
+	static const char *const nak[] = {
+		"out_of_sequence",
+		"implied_nak_seq_err",
+		"rnr_nak_retry_err",
+		"duplicate_request",
+	};
+
+	for (size_t i = 0; i < sizeof(nak) / sizeof(nak[0]); i++)
+		if (strcmp(known[counter].name, nak[i]) == 0)
+			return true;
+	return false;
+}
+
+static void add_port(const struct nt_port_counters *now, struct nt_port_rates *rates)
+{
+	const uint32_t bytes = 1U << SENT | 1U << RECEIVED;
+	uint64_t value[NT_COUNTER_SUM_VALUES] = {0};
+	char name[NT_PORT_RATES_NAME + 2 * NT_PARSE_TEXT];
+	int len;
+
+	if ((now->has & bytes) == bytes) {
+		value[NT_PORT_SENT_BYTES] = now->value[SENT] * WORD_BYTES;
+		value[NT_PORT_RECEIVED_BYTES] = now->value[RECEIVED] * WORD_BYTES;
+		rates->has_bytes = true;
+	}
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (!(now->has >> i & 1) || !is_nak(i))
+			continue;
+		value[NT_PORT_NAKS] += now->value[i];
+		rates->has_naks = true;
+	}
+	/* Other counters than before: another port, as the sums cannot be compared. */
+	len = snprintf(name, sizeof(name), "%x/%u/%s", now->has, now->port, now->device);
+	if (now->has && len > 0)
+		(void)nt_counter_sum_add(&rates->sum, name, (size_t)len, value, NULL);
+}
+
+static void add_ports(const struct nt_port_counters *now, size_t ports, struct nt_port_rates *rates)
+{
+	rates->has_bytes = rates->has_naks = false;
+	nt_counter_sum_begin(&rates->sum);
+	for (size_t i = 0; i < ports; i++)
+		add_port(&now[i], rates);
+	nt_counter_sum_end(&rates->sum);
+}
+
 static void read_ports(const char *sys, const char *device, struct nt_port_counters *now,
 		       size_t *ports, struct nt_port_rates *rates)
 {
@@ -153,6 +203,7 @@ void nt_port_rates_read(const char *sys, uint64_t now_ns, struct nt_port_rates *
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
 			read_ports(sys, entry->d_name, now, &ports, rates);
+	add_ports(now, ports, rates);
 	rates->ports = 0;
 	if (rates->before_ns && now_ns > rates->before_ns)
 		compare(now, ports, (double)(now_ns - rates->before_ns) / 1e9, rates);
