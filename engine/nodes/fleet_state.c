@@ -27,7 +27,9 @@ static bool get_name(struct nt_codec *codec, char *to, size_t size)
 {
 	nt_autofree char *text = nt_codec_get_text(codec);
 
-	nt_code_fail(codec, !text || strlen(text) >= size);
+	if (!text)
+		return false;
+	nt_code_fail(codec, strlen(text) >= size);
 	if (codec->error)
 		return false;
 	memcpy(to, text, strlen(text) + 1);

@@ -15,7 +15,6 @@ nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
 nt_slots_reap	what nt_slots_run() does, with the time as an argument
 nt_anomaly_node_left_out	tests hold it to its limit: the fleet has the same one, and counts before
-nt_node_metric_table	tests and bench-fleet go through the table
 nt_spot_new	SPOT on one series: bench-anomaly compares it with the fleet's budget
 nt_spot_rules_default	SPOT on one series: bench-anomaly compares it with the fleet's budget
 nt_spot_take	SPOT on one series: bench-anomaly compares it with the fleet's budget

@@ -47,13 +47,19 @@ static double random_of(struct fleet_bench *bench)
 /* GPU and RDMA metrics are left out: 40 and some remain, as on a node without them. */
 static void choose_metrics(struct fleet_bench *bench)
 {
-	size_t rows;
-	const struct nt_node_metric *table = nt_node_metric_table(&rows);
+	static const char *const names[] = {
+#define NT_NODE_METRIC(name, kind, unit, scored, about) #name,
+#include "proto/node_metric.def"
+	};
 
-	for (size_t i = 0; i < rows && bench->metrics < MAX_METRICS; i++)
-		if (table[i].is_scored && strncmp(table[i].name, "gpu_", 4) != 0 &&
-		    strncmp(table[i].name, "rdma_", 5) != 0)
-			bench->metric[bench->metrics++] = &table[i];
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && bench->metrics < MAX_METRICS;
+	     i++) {
+		const struct nt_node_metric *metric = nt_node_metric_find(names[i]);
+
+		if (metric->is_scored && strncmp(names[i], "gpu_", 4) != 0 &&
+		    strncmp(names[i], "rdma_", 5) != 0)
+			bench->metric[bench->metrics++] = metric;
+	}
 }
 
 static int send(struct fleet_bench *bench, size_t node, uint64_t vector)
