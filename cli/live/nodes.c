@@ -37,9 +37,14 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column columns[] = {
-	{"NODE", false, false},      {"RANKS", true, false},    {"AGENT", false, false},
-	{"STATE", false, false},     {"SCORE", true, false},    {"THRESHOLD", true, false},
-	{"PEERS", true, true, true}, {"METRICS", false, false},
+	{"NODE", false, false},
+	{"RANKS", true, false},
+	{"AGENT", false, false},
+	{"STATE", false, false},
+	{"SCORE", true, false},
+	{"THRESHOLD", true, false},
+	{"PEERS", true, false, false, true},
+	{"METRICS", false, false},
 };
 
 static const struct nt_column metric_columns[] = {

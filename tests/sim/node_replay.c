@@ -128,6 +128,9 @@ static int publish(struct node_replay *replay, size_t n, const char *real, uint6
 		(void)snprintf(name, sizeof(name), "%s", real);
 	message.node.node = name;
 	message.node.metric = metric;
+	/* The first vectors came before the job was found. */
+	message.node.job = replay->vector[replay->vectors - 1]->node.job;
+	message.node.jobs = replay->vector[replay->vectors - 1]->node.jobs;
 	for (size_t i = 0; i < after->node.metrics; i++) {
 		const double noise = draw_noise(replay);
 
