@@ -54,7 +54,7 @@ static double draw(struct node_replay *replay)
 
 static double draw_noise(struct node_replay *replay)
 {
-	return exp(0.05 * sqrt(-2.0 * log(1.0 - draw(replay))) * cos(2.0 * M_PI * draw(replay)));
+	return exp(0.25 * sqrt(-2.0 * log(1.0 - draw(replay))) * cos(2.0 * M_PI * draw(replay)));
 }
 
 static int read_vectors(const char *url, const char *node, struct node_replay *replay)

@@ -34,7 +34,8 @@ start_agent here
 seen 4
 begin=$(date +%s)
 wait_until 300 "three minutes of the real agent" has_row_after $((begin + 180)) || fail "no rows: $(score here)"
-state_is here quiet || fail "it alarms without a reason: $(score here)"
+# Other tests of the machine may have ended or begun since the recording.
+wait_until 120 "the node to be quiet" state_is here quiet || fail "it alarms without a reason: $(score here)"
 echo "before: $(score here | jq -c '[.score, .threshold, .peers]')"
 
 kill -KILL "$agg_pid"
