@@ -8,7 +8,7 @@
 
 /* The nodes of a job in one minute. */
 struct nt_fleet_group {
-	const char *key; /* borrowed of a node */
+	char *key; /* owned: jobs of nodes change while a round is under way */
 	size_t nodes;
 	struct nt_fleet_node **member; /* owned; NULL: too few for a comparison */
 	size_t members;

@@ -96,20 +96,39 @@ static bool is_same_system(struct nt_fleet_node *node, const struct nt_message *
 	return false;
 }
 
+/* A job counts once for a node, however often the node lists it. The cap limits this search. */
+static size_t choose_jobs(const struct nt_node_vector *vector, const char *job[NT_FLEET_JOBS],
+			  uint64_t *over_cap)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < vector->jobs; i++) {
+		size_t j = 0;
+
+		while (j < n && strcmp(job[j], vector->job[i]) != 0)
+			j++;
+		if (j == NT_FLEET_JOBS)
+			(*over_cap)++;
+		else if (j == n)
+			job[n++] = vector->job[i];
+	}
+	return n;
+}
+
 static int take_jobs(struct nt_fleet_node *node, const struct nt_node_vector *vector,
 		     struct nt_fleet_counters *counters)
 {
-	const size_t jobs = vector->jobs < NT_FLEET_JOBS ? vector->jobs : NT_FLEET_JOBS;
+	const char *job[NT_FLEET_JOBS];
+	const size_t jobs = choose_jobs(vector, job, &counters->jobs_over_cap);
 	bool same = jobs == node->jobs;
 
-	counters->jobs_over_cap += vector->jobs - jobs;
 	for (size_t i = 0; same && i < jobs; i++)
-		same = strcmp(node->job[i].key, vector->job[i]) == 0;
+		same = strcmp(node->job[i].key, job[i]) == 0;
 	if (same)
 		return 0;
 	clear_jobs(node);
 	for (size_t i = 0; i < jobs; i++) {
-		char *key = strdup(vector->job[i]);
+		char *key = strdup(job[i]);
 
 		if (!key)
 			return -ENOMEM;

@@ -2,6 +2,7 @@
 /* A round: the rows of one minute, less the medians of each node's job, are scored. */
 #include "engine/nodes/fleet_impl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 static void free_group(struct nt_fleet_group *group)
 {
+	free(group->key);
 	free(group->member);
 	free(group->median);
 	free(group->spread);
@@ -44,10 +46,11 @@ static int count_in_group(struct nt_fleet_round *round, const char *key)
 		group = calloc(1, sizeof(*group));
 		if (!group)
 			return -ENOMEM;
-		group->key = key;
-		HASH_ADD_KEYPTR(hh, round->group, key, strlen(key), group);
-		if (!nt_table_has(group)) {
-			free(group);
+		group->key = strdup(key);
+		if (group->key)
+			HASH_ADD_KEYPTR(hh, round->group, group->key, strlen(key), group);
+		if (!group->key || !nt_table_has(group)) {
+			free_group(group);
 			return -ENOMEM;
 		}
 	}
@@ -82,7 +85,7 @@ static int fill_groups(struct nt_fleet_round *round)
 			struct nt_fleet_group *group;
 
 			HASH_FIND_STR(round->group, round->node[i]->job[j].key, group);
-			if (group->member)
+			if (group && group->member)
 				group->member[group->members++] = round->node[i];
 		}
 	return 0;
@@ -96,8 +99,10 @@ static void set_median(struct nt_fleet_group *group, size_t number, double *scra
 	group->median[number] = group->spread[number] = NAN;
 	for (size_t i = 0; i < group->members; i++) {
 		const struct nt_fleet_node *node = group->member[i];
-		const uint8_t slot = node->slot[number];
+		uint8_t slot;
 
+		assert(node);
+		slot = node->slot[number];
 		if (slot != NT_FLEET_NO_METRIC && nt_anomaly_is_value(node->row[slot]))
 			scratch[n++] = node->row[slot];
 	}

@@ -121,6 +121,39 @@ static void the_job_with_the_most_nodes_is_chosen(void **state)
 	nt_fleet_free(feed.fleet);
 }
 
+static void jobs_may_change_while_a_round_is_under_way(void **state)
+{
+	struct nt_metric_value metric = {"gauge_0", 1.0};
+	struct feed feed;
+	uint64_t rows;
+
+	(void)state;
+	feed_open(&feed, FEED_NODES);
+	feed_run(&feed, 3);
+	rows = nt_fleet_counters(feed.fleet)->rows;
+	for (size_t i = 0; i < 4 * FEED_NODES; i++) {
+		struct feed_node *node = &feed.node[i % FEED_NODES];
+		struct nt_message message = {
+			.agent = node->name,
+			.boot = node->run,
+			.seq = ++node->seq,
+			.real_ns = feed.now_ns + (i / FEED_NODES + 1) * 20 * NT_SECOND,
+			.boot_ns = NT_DAY + i,
+			.body = NT_BODY_NODE,
+			.node = {.node = node->name, .metric = &metric, .metrics = 1},
+		};
+		const char *job = i / FEED_NODES % 2 ? "other" : "job";
+
+		message.node.job = &job;
+		message.node.jobs = 1;
+		assert_int_equal(nt_fleet_take(feed.fleet, &message, 0), 0);
+		assert_int_equal(nt_fleet_turn(feed.fleet, 1), 0);
+	}
+	assert_int_equal(nt_fleet_turn(feed.fleet, SIZE_MAX), 0);
+	assert_int_equal(nt_fleet_counters(feed.fleet)->rows, rows + 2 * FEED_NODES);
+	nt_fleet_free(feed.fleet);
+}
+
 static void a_late_node_a_reboot_and_another_kernel_are_learned_anew(void **state)
 {
 	const struct nt_fleet_node *node;
@@ -341,8 +374,9 @@ static void at_the_cap_of_nodes_the_longest_silent_gives_way(void **state)
 	nt_fleet_free(feed.fleet);
 }
 
-static void jobs_beyond_the_cap_are_counted(void **state)
+static void jobs_beyond_the_cap_are_counted_and_each_counts_once(void **state)
 {
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
 	const char *job[NT_FLEET_JOBS + 3];
 	struct nt_message message = {
 		.agent = "a", .boot = 1, .seq = 1, .real_ns = FEED_START_NS, .body = NT_BODY_NODE};
@@ -351,11 +385,17 @@ static void jobs_beyond_the_cap_are_counted(void **state)
 	(void)state;
 	feed_open(&feed, 1);
 	for (size_t i = 0; i < NT_FLEET_JOBS + 3; i++)
-		job[i] = "job";
+		job[i] = names[i];
 	message.node = (struct nt_node_vector){.node = "a", .job = job, .jobs = NT_FLEET_JOBS + 3};
 	assert_int_equal(nt_fleet_take(feed.fleet, &message, 0), 0);
 	assert_int_equal(nt_fleet_counters(feed.fleet)->jobs_over_cap, 3);
 	assert_int_equal(nt_fleet_find(feed.fleet, "a")->jobs, NT_FLEET_JOBS);
+	for (size_t i = 0; i < NT_FLEET_JOBS + 3; i++)
+		job[i] = "job";
+	message.seq++;
+	assert_int_equal(nt_fleet_take(feed.fleet, &message, 0), 0);
+	assert_int_equal(nt_fleet_counters(feed.fleet)->jobs_over_cap, 3);
+	assert_int_equal(nt_fleet_find(feed.fleet, "a")->jobs, 1);
 	nt_fleet_free(feed.fleet);
 }
 
@@ -430,6 +470,7 @@ int main(void)
 		cmocka_unit_test(one_of_ten_alarms_within_three_minutes_and_names_the_metric),
 		cmocka_unit_test(nodes_without_a_job_are_scored_against_their_own_past),
 		cmocka_unit_test(the_job_with_the_most_nodes_is_chosen),
+		cmocka_unit_test(jobs_may_change_while_a_round_is_under_way),
 		cmocka_unit_test(a_late_node_a_reboot_and_another_kernel_are_learned_anew),
 		cmocka_unit_test(an_agent_that_is_started_anew_is_no_reboot),
 		cmocka_unit_test(missing_constant_and_wrapping_metrics_do_not_alarm),
@@ -441,7 +482,7 @@ int main(void)
 			names_beyond_the_cap_are_counted_and_known_ones_still_find_a_place),
 		cmocka_unit_test(metrics_that_are_shown_only_have_no_slot),
 		cmocka_unit_test(at_the_cap_of_nodes_the_longest_silent_gives_way),
-		cmocka_unit_test(jobs_beyond_the_cap_are_counted),
+		cmocka_unit_test(jobs_beyond_the_cap_are_counted_and_each_counts_once),
 		cmocka_unit_test(a_silent_nodes_alarm_ends_and_it_is_forgotten_after_a_week),
 		cmocka_unit_test(a_refit_that_its_node_outlives_not_is_dropped),
 		cmocka_unit_test(a_node_takes_at_most_a_hundred_thousand_bytes),

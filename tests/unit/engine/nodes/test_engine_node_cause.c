@@ -55,8 +55,7 @@ static void a_slow_rank_on_a_node_with_an_alarm_names_the_metric(void **state)
 	assert_string_equal(incident.evidence[0].what, "host work of the step");
 	assert_string_equal(incident.evidence[1].what, incident.cause);
 	assert_string_equal(incident.evidence[1].method, NT_NODE_CAUSE_METHOD);
-	assert_non_null(strstr(incident.summary,
-			       "rank 11 (node-3) is late; on its node node-3 "));
+	assert_non_null(strstr(incident.summary, "rank 11 (node-3) is late; on its node node-3 "));
 	assert_non_null(strstr(incident.summary, " times its peers' ("));
 	for (size_t i = 1; i < incident.evidences; i++)
 		if (strcmp(incident.evidence[i].what, FEED_RETRANSMIT) == 0) {
