@@ -93,4 +93,4 @@ static int run(const uint8_t *data, size_t size)
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {512 << 10, 256}, .total = {4 << 20, 1024}, .steps = {400000, 2000})
+FUZZ_TARGET(run, .peak = {256 << 10, 128}, .total = {1 << 20, 256}, .steps = {100000, 500})
