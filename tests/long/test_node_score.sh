@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The score of a node: the one real agent beside nine that are replayed from its own vectors, all with one job. Under
 # real load (processes that wait for a processor, a disk that is flushed, memory that is reclaimed) only the real node
-# alarms within three minutes, and names what the load does. Its state survives kill -9.
+# alarms within three minutes, and names what the load does. Its state survives kill -9. It takes nine minutes.
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
