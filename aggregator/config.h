@@ -28,6 +28,8 @@ struct nt_aggregator_config {
 	uint64_t resolve_after_ns, frame_min_ns, rewind_ns, save_every_ns;
 	uint32_t auto_level;
 	uint64_t auto_level_ns;
+	uint32_t node_method; /* enum nt_anomaly_method */
+	double node_false_alarms; /* per node and day */
 	double size_floor, critical_slowdown, false_alarms_a_day;
 	double gpu_hour_price, gpu_watts, co2_kg_per_kwh; /* 0: unknown */
 	char *currency;

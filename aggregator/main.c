@@ -319,6 +319,7 @@ static enum nt_exit open_service(struct running *running)
 		.rewind_ns = config->rewind_ns,
 		.save_every_ns = config->save_every_ns,
 		.signatures = &running->signatures,
+		.fleet = nt_fleet_options_default(),
 		.auto_level = config->auto_level,
 		.auto_level_ns = config->auto_level_ns,
 	};
@@ -338,6 +339,9 @@ static enum nt_exit open_service(struct running *running)
 	options.engine.limits.jobs = config->max_jobs;
 	options.engine.limits.ranks = config->max_ranks;
 	options.engine.limits.nodes = config->max_nodes;
+	options.fleet.method = (enum nt_anomaly_method)config->node_method;
+	options.fleet.false_alarms = config->node_false_alarms;
+	options.fleet.max_nodes = config->max_nodes;
 	r = nt_service_new(&options, running->board, &running->service);
 	if (r < 0) {
 		(void)nt_err(r, "open bus '%s'", config->bus);
@@ -366,6 +370,7 @@ static enum nt_exit open_api(struct running *running)
 		.enrol = running->enrol,
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
+		.node_desk = nt_service_node_desk(running->service),
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),

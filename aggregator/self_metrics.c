@@ -80,6 +80,25 @@ enum metric {
 	PROFILES_TAKEN,
 	PROFILES_MALFORMED,
 	PROFILES_UNKNOWN,
+	NODES_LEARNING,
+	NODES_QUIET,
+	NODES_ALARM,
+	NODE_BYTES,
+	NODE_ROWS,
+	NODE_ROWS_LOST,
+	NODE_ALARMS,
+	NODE_RESTARTS,
+	NODE_REFITS,
+	NODE_REFITS_FAILED,
+	NODE_GAPS,
+	NODE_RESETS,
+	NODE_LATE,
+	NODE_EVICTED,
+	NODE_STATES_REFUSED,
+	NODE_OVER_METRICS,
+	NODE_OVER_NAMES,
+	NODE_OVER_JOBS,
+	NODE_OVER_NODES,
 	BUS_WELL,
 	LAG_RECORDS,
 	LAG_NS,
@@ -121,6 +140,8 @@ _Static_assert((int)METRICS <= (int)NT_SELF_METRICS_MAX, "sums hold every row");
 #define UNDELIVERED "Records that brokers did not acknowledge, by cause."
 #define STATES      "Jobs of this aggregator now, by state."
 #define NODES       "Nodes with running ranks, by whether data arrived in the last 10 s."
+#define SCORED      "Nodes whose metrics are scored, by state."
+#define NOT_SCORED  "Parts of node vectors that are not scored because a limit was reached."
 #define OVER_CAP    "Data skipped because a limit was reached or the data was malformed."
 
 static const struct nt_metric table[METRICS] = {
@@ -296,6 +317,44 @@ static const struct nt_metric table[METRICS] = {
 				"cause=\"fenced\""},
 	[UNDELIVERED_FAILED] = {NAME "bus_undelivered_total", NT_METRIC_COUNTER, UNDELIVERED,
 				"cause=\"failed\""},
+	[NODES_LEARNING] = {NAME "nodes_scored", NT_METRIC_GAUGE, SCORED, "state=\"learning\""},
+	[NODES_QUIET] = {NAME "nodes_scored", NT_METRIC_GAUGE, SCORED, "state=\"quiet\""},
+	[NODES_ALARM] = {NAME "nodes_scored", NT_METRIC_GAUGE, SCORED, "state=\"alarm\""},
+	[NODE_BYTES] = {NAME "node_score_bytes", NT_METRIC_GAUGE, "Memory of the scores of nodes.",
+			NULL},
+	[NODE_ROWS] = {NAME "node_rows_total", NT_METRIC_COUNTER,
+		       "Minutes of nodes that were scored.", NULL},
+	[NODE_ROWS_LOST] = {NAME "node_rows_lost_total", NT_METRIC_COUNTER,
+			    "Minutes of nodes that a later one replaced before they were scored.",
+			    NULL},
+	[NODE_ALARMS] = {NAME "node_alarms_total", NT_METRIC_COUNTER,
+			 "Alarms of nodes by their score.", NULL},
+	[NODE_RESTARTS] = {NAME "node_restarts_total", NT_METRIC_COUNTER,
+			   "Nodes learned anew after a reboot or with another kernel.", NULL},
+	[NODE_REFITS] = {NAME "node_refits_total", NT_METRIC_COUNTER,
+			 "Refits of the subspace of a node.", NULL},
+	[NODE_REFITS_FAILED] = {NAME "node_refits_failed_total", NT_METRIC_COUNTER,
+				"Refits that did not converge; the old subspace stays.", NULL},
+	[NODE_GAPS] = {NAME "node_counter_gaps_total", NT_METRIC_COUNTER,
+		       "Counters of nodes that gave no rate as they were not read for two minutes.",
+		       NULL},
+	[NODE_RESETS] = {NAME "node_counter_resets_total", NT_METRIC_COUNTER,
+			 "Counters of nodes that gave no rate as they decreased.", NULL},
+	[NODE_LATE] = {NAME "node_vectors_late_total", NT_METRIC_COUNTER,
+		       "Node vectors that were older than an earlier one.", NULL},
+	[NODE_EVICTED] = {NAME "nodes_evicted_total", NT_METRIC_COUNTER,
+			  "Silent nodes whose score gave way to a new node.", NULL},
+	[NODE_STATES_REFUSED] = {NAME "node_states_refused_total", NT_METRIC_COUNTER,
+				 "Damaged states of node scores; their nodes are learned anew.",
+				 NULL},
+	[NODE_OVER_METRICS] = {NAME "node_scores_over_limit_total", NT_METRIC_COUNTER, NOT_SCORED,
+			       "what=\"metrics\""},
+	[NODE_OVER_NAMES] = {NAME "node_scores_over_limit_total", NT_METRIC_COUNTER, NOT_SCORED,
+			     "what=\"names\""},
+	[NODE_OVER_JOBS] = {NAME "node_scores_over_limit_total", NT_METRIC_COUNTER, NOT_SCORED,
+			    "what=\"jobs\""},
+	[NODE_OVER_NODES] = {NAME "node_scores_over_limit_total", NT_METRIC_COUNTER, NOT_SCORED,
+			     "what=\"nodes\""},
 	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
 			 "Records of windows on the bus that are not read yet.", NULL},
 	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
@@ -403,6 +462,29 @@ static int add_row(struct nt_snapshot *snapshot, const struct nt_metric *metric,
 	return 0;
 }
 
+static void read_node_desk(const struct nt_node_desk_stats *nodes, uint64_t *value)
+{
+	value[NODES_LEARNING] = nodes->state[NT_FLEET_LEARNING];
+	value[NODES_QUIET] = nodes->state[NT_FLEET_QUIET];
+	value[NODES_ALARM] = nodes->state[NT_FLEET_ALARM];
+	value[NODE_BYTES] = nodes->bytes;
+	value[NODE_ROWS] = nodes->counters.rows;
+	value[NODE_ROWS_LOST] = nodes->counters.rows_lost;
+	value[NODE_ALARMS] = nodes->counters.alarms;
+	value[NODE_RESTARTS] = nodes->counters.restarts;
+	value[NODE_REFITS] = nodes->counters.refits;
+	value[NODE_REFITS_FAILED] = nodes->counters.refits_failed;
+	value[NODE_GAPS] = nodes->counters.gaps;
+	value[NODE_RESETS] = nodes->counters.resets;
+	value[NODE_LATE] = nodes->counters.late;
+	value[NODE_EVICTED] = nodes->counters.evicted;
+	value[NODE_STATES_REFUSED] = nodes->counters.states_refused;
+	value[NODE_OVER_METRICS] = nodes->counters.left_out;
+	value[NODE_OVER_NAMES] = nodes->names_over_cap;
+	value[NODE_OVER_JOBS] = nodes->counters.jobs_over_cap;
+	value[NODE_OVER_NODES] = nodes->counters.nodes_over_cap;
+}
+
 static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 {
 	value[BUS_MISSED] = own->bus_missed;
@@ -452,6 +534,7 @@ int nt_self_metrics_read(const struct nt_self_metrics *own, struct nt_snapshot *
 	if (!row)
 		return -ENOMEM;
 	read_own(own, sum.value);
+	read_node_desk(&own->node_desk, sum.value);
 	read_snapshot(snapshot, sum.value);
 	if (own->bus_producer)
 		read_bus_producer(own->bus_producer, sum.value);

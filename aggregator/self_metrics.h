@@ -9,6 +9,7 @@
 #include "aggregator/group/bus_producer.h"
 #include "aggregator/group/job_summary.h"
 #include "aggregator/group/level_desk.h"
+#include "aggregator/group/node_desk.h"
 #include "aggregator/group/profile_desk.h"
 #include "common/base/cleanup.h"
 #include "common/bus/bus.h"
@@ -17,7 +18,7 @@
 #include "engine/snapshot.h"
 
 enum {
-	NT_SELF_METRICS_MAX = 96, /* rows */
+	NT_SELF_METRICS_MAX = 128, /* rows */
 };
 
 /* Counters of shards that were given away, so that sums never decrease. Zero-initialised. */
@@ -39,6 +40,7 @@ struct nt_self_metrics {
 	const struct nt_job_summaries_counters *summaries; /* NULL: none */
 	struct nt_level_desk_stats level_desk;
 	struct nt_profile_desk_stats profile_desk;
+	struct nt_node_desk_stats node_desk;
 	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
 	uint64_t sink_errors, save_errors;
 	uint64_t shards_now, assigned, revoked, lost;

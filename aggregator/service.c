@@ -111,6 +111,8 @@ static int open_news(struct nt_service *service)
 		.bus_url = service->options.bus_url,
 		.bus = &service->bus,
 		.signatures = service->options.signatures,
+		.vector = nt_service_take_fed_vector,
+		.data = service,
 		.max_nodes = service->options.engine.limits.nodes
 				     ? service->options.engine.limits.nodes
 				     : NT_JOBS_MAX_NODES,
@@ -178,6 +180,8 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	service->handler = (struct nt_shard_handler){
 		.incident = take_incident,
 		.message = take_message,
+		.joined = nt_service_join_nodes,
+		.vector = nt_service_take_vector,
 		.refused = pass_refused,
 		.signatures = options->signatures,
 		.data = service,
@@ -190,7 +194,9 @@ int nt_service_new(const struct nt_service_options *options, struct nt_board *bo
 	};
 	if (options->bus_security)
 		service->bus.security = *options->bus_security;
-	r = open_bus(service);
+	r = nt_service_open_nodes(service);
+	if (r == 0)
+		r = open_bus(service);
 	if (r < 0 && *service->bus_error.text)
 		return nt_err(r, "%s", service->bus_error.text);
 	if (r < 0)
@@ -217,6 +223,7 @@ void nt_service_free(struct nt_service *service)
 	nt_bus_reader_close(service->news);
 	nt_level_desk_close(service->level_desk);
 	nt_profile_desk_free(service->profile_desk);
+	nt_node_desk_free(service->node_desk);
 	nt_node_feed_close(service->nodes);
 	nt_job_summaries_free(service->summaries);
 	nt_bus_producer_close(service->bus_producer);
@@ -238,6 +245,7 @@ static int build_snapshot(struct nt_service *service, struct nt_snapshot **ret_s
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		engine[from.engines++] = shard->engine;
 	from.engine = engine;
+	from.fleet = nt_node_desk_fleet(service->node_desk);
 	if (service->nodes)
 		from.shortages = nt_node_feed_shortages(service->nodes);
 	if (service->summaries) {
@@ -291,6 +299,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 	};
 	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
 	nt_profile_desk_stats(service->profile_desk, &ret_metrics->profile_desk);
+	nt_node_desk_stats(service->node_desk, &ret_metrics->node_desk);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,
@@ -348,6 +357,7 @@ static int sweep(struct nt_service *service)
 	}
 	if (service->nodes)
 		nt_node_feed_sweep(service->nodes, service->waited_ns, before_ns);
+	nt_node_desk_wait(service->node_desk, service->waited_ns);
 	service->waited_ns = 0;
 	return 0;
 }
@@ -511,6 +521,8 @@ int nt_service_turn(struct nt_service *service, int timeout_ms)
 	r = nt_service_take_news(service);
 	if (r == 0 && service->nodes)
 		r = nt_node_feed_turn(service->nodes);
+	if (r == 0)
+		r = nt_node_desk_turn(service->node_desk);
 	if (r < 0)
 		return r;
 	return do_due(service);
@@ -525,6 +537,7 @@ static void leave(struct nt_service *service)
 		nt_bus_producer_leave(service->bus_producer);
 	if (!service->options.shared) {
 		(void)nt_service_save(service);
+		(void)nt_service_save_nodes(service, true);
 		service->publish_after_ns = 0;
 		nt_service_publish(service);
 	}

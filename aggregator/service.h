@@ -25,6 +25,7 @@ struct nt_service_options {
 	int (*join)(const char *url, uint32_t topics, const struct nt_bus_options *options,
 		    const struct nt_bus_group *group, struct nt_bus_reader **ret_reader);
 	struct nt_engine_options engine;
+	struct nt_fleet_options fleet; /* max_nodes 0: as the engine's limit */
 	const struct nt_sink *sink; /* NULL: none */
 	const struct nt_state_store *states; /* NULL: nothing survives a restart */
 	uint64_t rewind_ns; /* without a stored state: how far back to start reading; 0: all */
@@ -69,6 +70,10 @@ void nt_service_stop(struct nt_service *service);
 NT_MUST_CHECK int nt_service_rebaseline(struct nt_service *service, const char *job_id);
 
 struct nt_level_desk;
+struct nt_node_desk;
+
+/* From any thread: the scores of nodes; borrowed. */
+struct nt_node_desk *nt_service_node_desk(const struct nt_service *service);
 
 /* From any thread: the requests to agents; borrowed. */
 struct nt_level_desk *nt_service_level_desk(const struct nt_service *service);

@@ -9,6 +9,7 @@
 #include "aggregator/group/bus_producer.h"
 #include "aggregator/group/job_summary.h"
 #include "aggregator/group/level_desk.h"
+#include "aggregator/group/node_desk.h"
 #include "aggregator/group/node_feed.h"
 #include "aggregator/group/profile_desk.h"
 #include "aggregator/group/shard.h"
@@ -32,6 +33,7 @@ struct nt_service {
 	struct nt_bus_producer *bus_producer; /* NULL: the bus cannot be written */
 	struct nt_level_desk *level_desk;
 	struct nt_profile_desk *profile_desk;
+	struct nt_node_desk *node_desk;
 	/* On a shared bus; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and job summaries of others */
 	struct nt_job_summaries *summaries;
@@ -67,6 +69,20 @@ struct nt_service {
 
 /* Executes the requests of other threads. */
 void nt_service_take_requests(struct nt_service *service);
+
+/* ---- service_nodes.c ------------------------------------------------------------------------- */
+
+void nt_service_join_nodes(void *data, const struct nt_wire_incident *incident);
+NT_MUST_CHECK int nt_service_open_nodes(struct nt_service *service);
+/* Of nt_shard_handler and nt_node_feed_options; `data` is the service. */
+int nt_service_take_vector(void *data, const struct nt_shard *shard,
+			   const struct nt_message *message);
+int nt_service_take_fed_vector(void *data, const struct nt_message *message, uint32_t partition);
+/* Of a shard. The state log finder is that of service_share.c; NULL: no bus state. */
+NT_MUST_CHECK int nt_service_load_nodes(struct nt_service *service, struct nt_shard *shard,
+					nt_node_state_log_fn find, void *data);
+/* Saves the scores of all shards' nodes; all: every portion. Returns the first failure. */
+int nt_service_save_nodes(struct nt_service *service, bool all);
 
 /* ---- service_share.c ------------------------------------------------------------------------- */
 

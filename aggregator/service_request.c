@@ -62,6 +62,11 @@ struct nt_profile_desk *nt_service_profile_desk(const struct nt_service *service
 	return service->profile_desk;
 }
 
+struct nt_node_desk *nt_service_node_desk(const struct nt_service *service)
+{
+	return service->node_desk;
+}
+
 static void rebaseline(struct nt_service *service, uint64_t job_id)
 {
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {

@@ -135,6 +135,9 @@ static int take_incident(struct nt_service *service, const struct nt_bus_record 
 		return 0;
 	incident = &message->incident;
 	service->foreign_incidents++;
+	r = nt_node_desk_note(service->node_desk, incident);
+	if (r < 0)
+		return r;
 	r = sink->take(sink->data, incident, nt_service_find(service, incident->shard) != NULL);
 	if (r < 0 && service->sink_errors++ == 0)
 		(void)nt_err(r,
@@ -228,9 +231,10 @@ static void free_state_logs(struct nt_state_logs *state_logs)
 }
 NT_DEFINE_AUTO(nt_state_logs, free_state_logs)
 
-static int find_state_log(struct nt_state_logs *state_logs, uint32_t number,
-			  struct nt_state_log **ret_state_log)
+/* data: of the assignment. */
+static int find_state_log(void *data, uint32_t number, struct nt_state_log **ret_state_log)
 {
+	struct nt_state_logs *state_logs = data;
 	struct state_log_entry *entry;
 	int r;
 
@@ -303,7 +307,12 @@ static int load(struct nt_service *service, struct nt_shard *shard)
 		r = read_state_logs(service);
 	if (r == 0 && service->state_logs)
 		r = find_state_log(service->state_logs, shard->number, &state_log);
-	return r < 0 ? r : nt_shard_load(shard, service->options.states, state_log);
+	if (r == 0)
+		r = nt_shard_load(shard, service->options.states, state_log);
+	if (r < 0)
+		return r;
+	return nt_service_load_nodes(service, shard, service->state_logs ? find_state_log : NULL,
+				     service->state_logs);
 }
 
 /* Starts after the records taken, or earlier at the windows that still wait. */
@@ -435,19 +444,18 @@ int nt_service_save(struct nt_service *service)
 {
 	const bool shares = service->bus_producer && service->options.shared;
 	struct nt_state_log_port port = {0};
-	int first = 0;
+	int first = 0, r;
 
 	if (shares)
 		port = nt_bus_producer_port(service->bus_producer);
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next) {
-		int r = nt_shard_save(shard, service->options.states, shares ? &port : NULL);
+		r = nt_shard_save(shard, service->options.states, shares ? &port : NULL);
 
 		if (r < 0 && first == 0)
 			first = r;
 	}
 	if (shares) {
-		int r = end_drafts(service, &port);
-
+		r = end_drafts(service, &port);
 		if (r < 0 && first == 0)
 			first = r;
 	}
@@ -457,7 +465,8 @@ int nt_service_save(struct nt_service *service)
 		shard->saved = true;
 		commit(service, shard);
 	}
-	return first;
+	r = nt_service_save_nodes(service, false);
+	return first < 0 ? first : r;
 }
 
 static void release(struct nt_service *service, struct nt_shard *shard, bool is_lost)
@@ -477,8 +486,10 @@ static void release(struct nt_service *service, struct nt_shard *shard, bool is_
 		service->publish_after_ns = 0;
 		nt_service_publish(service);
 		/* Shards are revoked together: the first save covers all of them. */
-		if (!shard->saved)
+		if (!shard->saved) {
 			(void)nt_service_save(service);
+			(void)nt_service_save_nodes(service, true);
+		}
 	} else if (nt_shard_save(shard, service->options.states, NULL) < 0) {
 		/*
 		 * For our own restart: if only the brokers were unreachable, no other owner took
@@ -504,6 +515,7 @@ void nt_service_revoked(void *data, const struct nt_bus_position *position, bool
 		release(service, shard, is_lost);
 	nt_self_metrics_add(&service->gone, shard->engine, nt_ingest_counters(shard->ingest));
 	HASH_DEL(service->shard, shard);
+	nt_node_desk_release_shard(service->node_desk, shard->number);
 	service->revoked++;
 	service->lost += is_lost;
 	if (!service->closing && shard->number != NT_SHARD_WHOLE)

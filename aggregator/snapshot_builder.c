@@ -475,6 +475,23 @@ static int copy_shortages(const struct nt_shortages *shortages, struct nt_snapsh
 	return 0;
 }
 
+/* A node without ranks is known by its vectors alone. */
+static int copy_fleet(const struct nt_fleet *fleet, struct nt_snapshot *snapshot,
+		      struct nt_snapshot_node *node, size_t *count)
+{
+	for (const struct nt_fleet_node *from = nt_fleet_nodes(fleet); from; from = from->hh.next) {
+		node[*count] = (struct nt_snapshot_node){
+			.name = nt_snapshot_text(snapshot, from->name),
+			.last_seen_ns = from->real_ns,
+			.silent = nt_fleet_silence_ns(fleet, from) >= NT_JOBS_SILENCE_NS,
+		};
+		if (!node[*count].name)
+			return -ENOMEM;
+		(*count)++;
+	}
+	return 0;
+}
+
 static int copy_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot *snapshot)
 {
 	struct nt_snapshot_node *node;
@@ -484,6 +501,8 @@ static int copy_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot
 	for (size_t i = 0; i < from->engines; i++)
 		most += HASH_COUNT(nt_jobs_nodes(nt_engine_jobs(from->engine[i]))) +
 			HASH_COUNT(nt_engine_shortages(from->engine[i])->node);
+	if (from->fleet)
+		most += HASH_COUNT(nt_fleet_nodes(from->fleet));
 	node = nt_snapshot_alloc(snapshot, most, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
@@ -508,6 +527,11 @@ static int copy_nodes(const struct nt_snapshot_builder *from, struct nt_snapshot
 		r = copy_shortages(from->shortages, snapshot, node, &at);
 	if (r < 0)
 		return r;
+	if (from->fleet) {
+		r = copy_fleet(from->fleet, snapshot, node, &at);
+		if (r < 0)
+			return r;
+	}
 	qsort(node, at, sizeof(*node), by_name);
 	join_nodes(node, &at);
 	snapshot->node = node;

@@ -15,6 +15,7 @@ struct nt_snapshot_builder {
 	size_t engines;
 	const struct nt_snapshot_job *const *summary; /* of jobs that others own */
 	size_t summaries;
+	const struct nt_fleet *fleet; /* nodes that send vectors; NULL: none */
 	const struct nt_shortages *shortages; /* in addition to the engines'; NULL: none */
 };
 

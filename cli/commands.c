@@ -7,6 +7,7 @@ const struct nt_command nt_commands[] = {
 	{"slow-ranks", "show the slow ranks of the running jobs", nt_command_slow_ranks},
 	{"jobs", "show the observed jobs, or the ranks of one", nt_command_jobs},
 	{"links", "show the RDMA links between the ranks of a job", nt_command_links},
+	{"nodes", "show the nodes and how unusual their metrics are", nt_command_nodes},
 	{"incidents", "show incidents, or the details of one", nt_command_incidents},
 	{"level", "show the levels of detail, or set one", nt_command_level},
 	{"profile", "sample the stacks of a rank, and write a flame graph", nt_command_profile},

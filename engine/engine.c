@@ -338,6 +338,10 @@ static int take_vector(struct nt_engine *engine, const struct nt_message *messag
 
 	if (r < 0 || again)
 		return r;
+	if (engine->handler.vector)
+		r = engine->handler.vector(engine->handler.data, message);
+	if (r < 0)
+		return r;
 	r = nt_agent_runs_take(&engine->runs, message, max, &settled);
 	return r < 0 || !settled ? r : end_unreported(engine, message);
 }

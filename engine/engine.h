@@ -16,8 +16,9 @@
 #include "detect/detect.h"
 #include "engine/agents/shortage.h"
 #include "engine/frame_builder.h"
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 #include "engine/job.h"
+#include "engine/nodes/fleet.h"
 #include "proto/wire.h"
 
 struct nt_engine_options {
@@ -25,6 +26,8 @@ struct nt_engine_options {
 	struct nt_prices prices; /* `currency` is borrowed and outlives the engine */
 	uint64_t cell_min_ns; /* shortest frame; 0: half a second */
 	struct nt_jobs_limits limits;
+	/* Alarms of nodes, which explain slow ranks on them; borrowed; NULL: none. */
+	const struct nt_fleet *fleet;
 };
 
 /* The shipped rules, no prices, default limits. */
@@ -42,6 +45,10 @@ struct nt_engine_handler {
 	void *data;
 	/* The same frame after job->detect has judged it. */
 	void (*judged)(void *data, const struct nt_job *job, const struct nt_frame *frame);
+	/* The firing incident names what stands out on the node of an accused rank. */
+	void (*joined)(void *data, const struct nt_wire_incident *incident);
+	/* A node vector, for the first time; its error ends nt_engine_push(). */
+	int (*vector)(void *data, const struct nt_message *message);
 };
 
 /* Monotonic. */
@@ -72,6 +79,9 @@ NT_MUST_CHECK int nt_engine_finish(struct nt_engine *engine);
  * agent this is the only measure of elapsed time.
  */
 NT_MUST_CHECK int nt_engine_sweep(struct nt_engine *engine, uint64_t waited_ns);
+
+/* Firing incidents that accuse something on the node are reported anew with the next frame. */
+void nt_engine_mark_node(struct nt_engine *engine, const char *node);
 
 /* Takes the job's current state as normal. -ENOENT. */
 NT_MUST_CHECK int nt_engine_rebaseline(struct nt_engine *engine, uint64_t job_id);

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/search.h"
-#include "engine/incident_summary.h"
+#include "engine/incidents/incident_summary.h"
+#include "engine/nodes/node_cause.h"
 #include "engine/stacks/incident_stack.h"
 
 void nt_engine_free_open(struct nt_open_incident *open)
@@ -176,6 +178,16 @@ int nt_engine_take_stacks(struct nt_engine *engine, const struct nt_message *mes
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
+/* What stands out on the nodes of the accused; their own incidents are as severe from now on. */
+static int join_nodes(struct nt_engine *engine, struct nt_open_incident *open)
+{
+	int r = nt_node_cause_join(engine->options.fleet, &open->incident, open->arena);
+
+	if (r > 0 && engine->handler.joined)
+		engine->handler.joined(engine->handler.data, &open->incident);
+	return r < 0 ? r : 0;
+}
+
 int nt_engine_take_finding(struct nt_engine *engine, struct nt_job *job,
 			   const struct nt_finding *finding)
 {
@@ -212,6 +224,8 @@ int nt_engine_take_finding(struct nt_engine *engine, struct nt_job *job,
 		r = nt_engine_attach_links(job, &before, open);
 	if (r == 0)
 		r = attach_stacks(engine, job, before.arena ? &before.incident : NULL, open);
+	if (r == 0 && engine->options.fleet && open->firing)
+		r = join_nodes(engine, open);
 	nt_engine_free_open(&before);
 	if (r < 0) {
 		nt_engine_remove_open(view, open);
@@ -221,4 +235,24 @@ int nt_engine_take_finding(struct nt_engine *engine, struct nt_job *job,
 	if (finding->state == NT_INCIDENT_RESOLVED)
 		nt_engine_remove_open(view, open);
 	return 0;
+}
+
+static bool accuses_node(const struct nt_open_incident *open, const char *node)
+{
+	for (size_t i = 0; i < open->incident.culprits; i++)
+		if (strcmp(open->incident.culprit[i].node, node) == 0)
+			return true;
+	return false;
+}
+
+void nt_engine_mark_node(struct nt_engine *engine, const char *node)
+{
+	for (struct nt_job_key *key = nt_jobs_keys(engine->jobs); key; key = key->hh.next)
+		for (struct nt_job *job = key->job; job; job = job->next) {
+			const struct nt_job_view *view = job->user;
+
+			for (size_t i = 0; view && job->detect && i < view->opens; i++)
+				if (view->open[i].firing && accuses_node(&view->open[i], node))
+					nt_detect_mark(job->detect, view->open[i].id);
+		}
 }

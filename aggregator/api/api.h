@@ -11,6 +11,7 @@
 
 #include "aggregator/api/enrol.h"
 #include "aggregator/group/level_desk.h"
+#include "aggregator/group/node_desk.h"
 #include "aggregator/group/profile_desk.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/store/store.h"
@@ -42,6 +43,7 @@ struct nt_api_options {
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
+	struct nt_node_desk *node_desk; /* borrowed; NULL: no node is scored */
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	struct nt_profile_desk *profile_desk; /* borrowed; NULL: no profiles are taken */
 	/* nt_service_rebaseline(); NULL: no such route. */

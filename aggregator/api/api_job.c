@@ -8,7 +8,6 @@
 #include "aggregator/api/api_impl.h"
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
-#include "engine/agents/shortage.h"
 #include "proto/json.h"
 
 static int set(json_t *object, const char *name, json_t *value)
@@ -469,83 +468,4 @@ int nt_api_rebaseline(void *data, const struct nt_httpd_request *request,
 	if (set(object, "job", nt_json_text(id)))
 		return -ENOMEM;
 	return nt_api_reply_object(reply, nt_take(object));
-}
-
-/* ---- nodes ----------------------------------------------------------------------------------- */
-
-static json_t *count_json(uint64_t count)
-{
-	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
-}
-
-static json_t *limit_json(const struct nt_shortage_limit *limit)
-{
-	nt_autojson json_t *object = json_object();
-	int failed = 0;
-
-	failed |= set(object, "what", nt_json_text(limit->what));
-	failed |= set(object, "unit", nt_json_text(limit->unit));
-	failed |= set(object, "owner", nt_json_text(limit->owner));
-	failed |= set(object, "left_out", count_json(limit->left_out));
-	failed |= set(object, "owner_left_out", count_json(limit->owner_left_out));
-	failed |= set(object, "cap", json_integer(limit->cap));
-	return failed ? NULL : nt_take(object);
-}
-
-static json_t *limits_json(const struct nt_snapshot_node *node)
-{
-	nt_autojson json_t *list = json_array();
-
-	for (size_t i = 0; i < node->limits; i++) {
-		if (json_array_append_new(list, limit_json(&node->limit[i])))
-			return NULL;
-	}
-	return nt_take(list);
-}
-
-static json_t *node_json(const struct nt_snapshot_node *node)
-{
-	nt_autojson json_t *object = json_object();
-	int failed = 0;
-
-	failed |= set(object, "node", nt_json_text(node->name));
-	failed |= set(object, "ranks", json_integer(node->ranks));
-	failed |= set(object, "state", json_string(node->silent ? "unobserved" : "observed"));
-	failed |= set(object, "seen", nt_json_time(node->last_seen_ns));
-	failed |= set(object, "limits", limits_json(node));
-	return failed ? NULL : nt_take(object);
-}
-
-/* A cursor is "n" and the name of the last node. */
-int nt_api_nodes(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
-{
-	const struct nt_api *api = data;
-	nt_autosnapshot const struct nt_snapshot *snapshot =
-		nt_snapshot_acquire(api->options.board);
-	nt_autojson json_t *items = json_array();
-	struct nt_api_query query;
-	const char *last = NULL;
-	char next[NT_WIRE_MAX_TEXT + 2] = "";
-	int r;
-
-	r = nt_api_query_read(request, "observed unobserved", reply, &query);
-	if (r)
-		return r < 0 ? r : 0;
-	if (query.cursor && query.cursor[0] != 'n')
-		return nt_api_bad_cursor(request, reply);
-	for (size_t i = 0; snapshot && i < snapshot->nodes; i++) {
-		const struct nt_snapshot_node *node = &snapshot->node[i];
-
-		if ((query.cursor && strcmp(node->name, query.cursor + 1) <= 0) ||
-		    (query.state && !strcmp(query.state, "observed") == node->silent))
-			continue;
-		if (json_array_size(items) == query.limit) {
-			(void)snprintf(next, sizeof(next), "n%s", last);
-			break;
-		}
-		if (json_array_append_new(items, node_json(node)))
-			return -ENOMEM;
-		last = node->name;
-	}
-	return nt_api_reply_list(reply, nt_take(items), next);
 }

@@ -14,6 +14,8 @@ struct nt_node_feed {
 	struct nt_bus_reader *reader;
 	struct nt_ingest *ingest;
 	struct nt_shortages shortages;
+	int (*vector)(void *data, const struct nt_message *message, uint32_t partition);
+	void *data;
 	size_t max_nodes;
 };
 
@@ -27,6 +29,8 @@ int nt_node_feed_open(const struct nt_node_feed_options *options, struct nt_node
 	if (!feed)
 		return -ENOMEM;
 	feed->max_nodes = options->max_nodes;
+	feed->vector = options->vector;
+	feed->data = options->data;
 	/* Refused records are only counted; the dead-letter topic is for windows. */
 	r = nt_ingest_new(NULL, NULL, &feed->ingest);
 	if (r < 0)
@@ -52,6 +56,20 @@ void nt_node_feed_close(struct nt_node_feed *feed)
 	free(feed);
 }
 
+/* message: NULL: there is none. */
+static int take_vector(struct nt_node_feed *feed, const struct nt_message *message,
+		       uint32_t partition)
+{
+	int r;
+
+	if (!message || message->body != NT_BODY_NODE)
+		return 0;
+	r = nt_shortages_take(&feed->shortages, message, feed->max_nodes);
+	if (r == 0 && feed->vector)
+		r = feed->vector(feed->data, message, partition);
+	return r;
+}
+
 int nt_node_feed_turn(struct nt_node_feed *feed)
 {
 	const uint64_t latest_ns = nt_clock_real_ns() + NT_INGEST_AHEAD_NS;
@@ -65,8 +83,9 @@ int nt_node_feed_turn(struct nt_node_feed *feed)
 		if (r <= 0)
 			return r == -ENOMEM ? r : 0;
 		r = nt_ingest_take(feed->ingest, &record, latest_ns, false, &message);
-		if (r > 0 && message->body == NT_BODY_NODE)
-			r = nt_shortages_take(&feed->shortages, message, feed->max_nodes);
+		if (r < 0)
+			return r;
+		r = take_vector(feed, message, record.partition);
 		if (r < 0)
 			return r;
 	}

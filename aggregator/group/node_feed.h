@@ -22,6 +22,9 @@ struct nt_node_feed_options {
 	const char *bus_url;
 	const struct nt_bus_options *bus;
 	const struct nt_signing_policy *signatures; /* NULL: off; borrowed */
+	/* Each vector with its partition; its error ends the turn. NULL: ignored. */
+	int (*vector)(void *data, const struct nt_message *message, uint32_t partition);
+	void *data;
 	size_t max_nodes; /* nodes with reached limits; further ones are counted */
 };
 

@@ -13,9 +13,28 @@ static void forward_incident(void *data, const struct nt_wire_incident *incident
 	shard->handler->incident(shard->handler->data, shard, incident);
 }
 
+static void forward_joined(void *data, const struct nt_wire_incident *incident)
+{
+	const struct nt_shard *shard = data;
+
+	if (shard->handler->joined)
+		shard->handler->joined(shard->handler->data, incident);
+}
+
+static int forward_vector(void *data, const struct nt_message *message)
+{
+	const struct nt_shard *shard = data;
+
+	return shard->handler->vector ? shard->handler->vector(shard->handler->data, shard, message)
+				      : 0;
+}
+
 static int make_parts(struct nt_shard *shard)
 {
-	const struct nt_engine_handler handler = {.incident = forward_incident, .data = shard};
+	const struct nt_engine_handler handler = {.incident = forward_incident,
+						  .joined = forward_joined,
+						  .vector = forward_vector,
+						  .data = shard};
 	int r;
 
 	nt_engine_free(nt_take(shard->engine));

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregator/group/node_state.h"
 #include "aggregator/group/offsets.h"
 #include "aggregator/group/state_log.h"
 #include "aggregator/store/sink.h"
@@ -28,6 +29,10 @@ struct nt_shard_handler {
 			 const struct nt_wire_incident *incident);
 	/* A new message, before it is judged. -ENOMEM. NULL: not called. */
 	int (*message)(void *data, const struct nt_message *message);
+	/* nt_engine_handler.joined; NULL: ignored. */
+	void (*joined)(void *data, const struct nt_wire_incident *incident);
+	/* A node vector; NULL: ignored. */
+	int (*vector)(void *data, const struct nt_shard *shard, const struct nt_message *message);
 	nt_ingest_refused_fn refused;
 	const struct nt_signing_policy *signatures; /* NULL: off */
 	void *data;
@@ -44,6 +49,7 @@ struct nt_shard {
 	struct nt_state_log_draft draft; /* of the save in progress */
 	bool drafted, saved; /* drafted: draft is valid; saved: and unchanged since */
 	bool loaded; /* it continues from a saved state */
+	struct nt_node_state node_state; /* what is saved of its nodes' scores */
 	bool must_adopt; /* its outbox messages are not adopted yet */
 	UT_hash_handle hh; /* the owner's */
 };

@@ -34,6 +34,7 @@ int nt_command_main(const struct nt_opt_program *program, int argc, char **argv,
 int nt_command_slow_ranks(int argc, char **argv);
 int nt_command_links(int argc, char **argv);
 int nt_command_jobs(int argc, char **argv);
+int nt_command_nodes(int argc, char **argv);
 int nt_command_incidents(int argc, char **argv);
 int nt_command_analyze(int argc, char **argv);
 int nt_command_topics(int argc, char **argv);

@@ -8,7 +8,7 @@
 
 #include "common/base/hash.h"
 #include "detect/thresholds/thresholds.h"
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 #include "proto/arena.h"
 #include "proto/text.h"
 

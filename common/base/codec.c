@@ -136,6 +136,22 @@ void nt_code_reals(struct nt_codec *codec, double *value, size_t n)
 		nt_code_real(codec, &value[i]);
 }
 
+void nt_code_float(struct nt_codec *codec, float *value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, value, sizeof(bits));
+	if (!codec->loads) {
+		nt_codec_put_u32(codec, bits);
+		return;
+	}
+	bits = nt_codec_get_u32(codec);
+	memcpy(value, &bits, sizeof(bits));
+	nt_code_fail(codec, !isfinite(*value));
+	if (codec->error)
+		*value = 0.0F;
+}
+
 void nt_code_count(struct nt_codec *codec, uint32_t *value, uint32_t most)
 {
 	nt_code_u32(codec, value, most);

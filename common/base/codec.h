@@ -42,6 +42,8 @@ void nt_code_bool(struct nt_codec *codec, bool *value);
 void nt_code_fixed(struct nt_codec *codec, uint64_t *value);
 /* Loading rejects infinities and NaN. Zero takes one byte. */
 void nt_code_real(struct nt_codec *codec, double *value);
+/* Four bytes. */
+void nt_code_float(struct nt_codec *codec, float *value);
 void nt_code_reals(struct nt_codec *codec, double *value, size_t n);
 /*
  * A count of following elements. Loading rejects more than the bytes left: each takes at least one.

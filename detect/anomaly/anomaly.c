@@ -11,6 +11,10 @@
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
+enum {
+	SPARE = 4, /* metrics that may be added without learning anew */
+};
+
 struct nt_anomaly_options nt_anomaly_options_default(void)
 {
 	return (struct nt_anomaly_options){
@@ -42,6 +46,12 @@ void nt_anomaly_node_restart(struct nt_anomaly_node *node)
 	node->alarm = (struct nt_score_alarm){0};
 	node->peak = 0.0;
 	node->peak_alarmed = false;
+	node->restarts++;
+}
+
+uint64_t nt_anomaly_node_restarts(const struct nt_anomaly_node *node)
+{
+	return node->restarts;
 }
 
 void nt_anomaly_node_free(struct nt_anomaly_node *node)
@@ -95,7 +105,7 @@ static size_t find_metric(const struct nt_anomaly_node *node, const char *name, 
 
 static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *row, size_t i)
 {
-	size_t spare = row->metrics + row->metrics / 2, j = node->metrics;
+	size_t spare = row->metrics + SPARE, j = node->metrics;
 	int r = 0;
 
 	if (j == NT_ANOMALY_METRICS_MAX)

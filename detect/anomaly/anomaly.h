@@ -85,6 +85,8 @@ struct nt_chart *nt_anomaly_node_refit_due(struct nt_anomaly_node *node);
 
 /* Learns anew: another kernel, another machine under the same name. */
 void nt_anomaly_node_restart(struct nt_anomaly_node *node);
+/* How often its charts were made anew, also because metrics were added. */
+uint64_t nt_anomaly_node_restarts(const struct nt_anomaly_node *node);
 
 /* Metrics that were left out, as the node has more than the limit. */
 uint64_t nt_anomaly_node_left_out(const struct nt_anomaly_node *node);

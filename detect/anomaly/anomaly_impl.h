@@ -34,7 +34,7 @@ struct nt_anomaly_node {
 	struct nt_score_alarm alarm;
 	double peak; /* highest score of the open run over the pool's level; 0: none */
 	bool peak_alarmed; /* it was an alarm, so it is no example of a healthy node */
-	uint64_t left_out;
+	uint64_t left_out, restarts;
 	double level_keep;
 	/* Of the last row. */
 	double value[NT_ANOMALY_METRICS_MAX], peers[NT_ANOMALY_METRICS_MAX];

@@ -63,6 +63,8 @@ bool nt_chart_is_refit_due(const struct nt_chart *chart);
  */
 NT_MUST_CHECK int nt_chart_begin_refit(struct nt_chart *chart, struct nt_refit **ret_refit);
 void nt_chart_end_refit(struct nt_chart *chart, const struct nt_refit *refit);
+/* Instead of the third step: the old basis stays. */
+void nt_chart_drop_refit(struct nt_chart *chart);
 /* All three. -ENOMEM, -EDOM: the old basis stays. */
 NT_MUST_CHECK int nt_chart_refit(struct nt_chart *chart);
 

@@ -69,6 +69,11 @@ void nt_chart_end_refit(struct nt_chart *chart, const struct nt_refit *refit)
 	chart->refit_begun = false;
 }
 
+void nt_chart_drop_refit(struct nt_chart *chart)
+{
+	chart->refit_begun = false;
+}
+
 int nt_chart_refit(struct nt_chart *chart)
 {
 	nt_auto(nt_refit) struct nt_refit *refit = NULL;
@@ -80,6 +85,7 @@ int nt_chart_refit(struct nt_chart *chart)
 	r = nt_refit_solve(refit);
 	if (r == 0)
 		nt_chart_end_refit(chart, refit);
-	chart->refit_begun = false;
+	else
+		nt_chart_drop_refit(chart);
 	return r;
 }

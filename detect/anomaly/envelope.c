@@ -156,13 +156,8 @@ void nt_envelopes_renew(struct nt_envelopes *envelopes)
 /* Floats as numbers: a range that was stored is read back as it was. */
 static void code_block(struct nt_codec *codec, float *value, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		double wide = value[i];
-
-		nt_code_real(codec, &wide);
-		nt_code_fail(codec, fabs(wide) > FLT_MAX);
-		value[i] = codec->error ? 0.0F : (float)wide;
-	}
+	for (size_t i = 0; i < n; i++)
+		nt_code_float(codec, &value[i]);
 }
 
 void nt_envelopes_code(struct nt_codec *codec, struct nt_envelopes *envelopes)

@@ -53,12 +53,12 @@ void nt_minute_add(struct nt_minute *minute, size_t metric, enum nt_minute_kind 
 		minute->number = time_ns / NT_ANOMALY_ROW_NS;
 	if (!nt_anomaly_is_value(value))
 		return;
-	if (kind != NT_METRIC_GAUGE && !find_rate(minute, at, value, time_ns, &value))
+	if (kind != NT_MINUTE_GAUGE && !find_rate(minute, at, value, time_ns, &value))
 		return;
-	at->sum += kind == NT_METRIC_TROUBLE ? 0.0 : value;
+	at->sum += kind == NT_MINUTE_TROUBLE ? 0.0 : value;
 	at->most = at->samples ? nt_stats_max(at->most, value) : value;
 	at->samples++;
-	if (kind == NT_METRIC_TROUBLE)
+	if (kind == NT_MINUTE_TROUBLE)
 		at->sum = at->most * at->samples;
 }
 

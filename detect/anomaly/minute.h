@@ -16,9 +16,9 @@
 #include "detect/anomaly/metric.h"
 
 enum nt_minute_kind {
-	NT_METRIC_GAUGE,
-	NT_METRIC_COUNTER, /* since some start; its rate per second counts */
-	NT_METRIC_TROUBLE, /* a counter of errors and the like */
+	NT_MINUTE_GAUGE,
+	NT_MINUTE_COUNTER, /* since some start; its rate per second counts */
+	NT_MINUTE_TROUBLE, /* a counter of errors and the like */
 };
 
 struct nt_minute_metric {

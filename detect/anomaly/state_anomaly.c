@@ -6,7 +6,7 @@
 #include "detect/anomaly/anomaly_impl.h"
 
 enum {
-	STATE_VERSION = 1,
+	STATE_VERSION = 2,
 };
 
 static void code_name(struct nt_codec *codec, char name[NT_ANOMALY_NAME_BYTES])

@@ -27,11 +27,10 @@ static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
 /* A component of a unit vector. */
 static void code_lane(struct nt_codec *codec, float *value)
 {
-	double wide = *value;
-
-	nt_code_real(codec, &wide);
-	nt_code_fail(codec, wide > 2.0 || wide < -2.0);
-	*value = codec->error ? 0.0F : (float)wide;
+	nt_code_float(codec, value);
+	nt_code_fail(codec, *value > 2.0F || *value < -2.0F);
+	if (codec->error)
+		*value = 0.0F;
 }
 
 void nt_chart_code(struct nt_codec *codec, struct nt_chart *chart)

@@ -88,6 +88,8 @@ class Command(unittest.TestCase):
         for words, path in ((["slow-ranks"], "/api/v1/slow-ranks"),
                             (["jobs"], "/api/v1/jobs"),
                             (["jobs", "00000000000000a1"], "/api/v1/jobs/00000000000000a1/ranks"),
+                            (["nodes"], "/api/v1/nodes"),
+                            (["nodes", "gpu-01"], "/api/v1/nodes/gpu-01/scores"),
                             (["incidents", "00000000000000f1"],
                              "/api/v1/incidents/00000000000000f1")):
             self.assertEqual(json.loads(self.ask(*words, "--json")), self.rest(path))
@@ -108,6 +110,13 @@ class Command(unittest.TestCase):
     def test_nodes_that_leave_something_out_are_named_below_the_jobs(self):
         self.assertEqual(self.ask("jobs").splitlines()[-1],
                          "gpu-02: 412 processes left out, 400 of them of user 65534 (cap 1024)")
+
+    def test_nodes_show_their_score(self):
+        lines = self.ask("nodes").splitlines()
+        self.assertRegex(lines[0], r"^NODE +RANKS +AGENT +STATE +SCORE +THRESHOLD +METRICS")
+        self.assertRegex(lines[1], r"^gpu-01 +2 +observed +learning +- +- +new since 20")
+        self.assertRegex(lines[2], r"^gpu-02 +2 +unobserved +- +- +- +-")
+        self.assertRegex(self.ask("nodes", "gpu-01"), r"^learning: score 0\.0, threshold \d+")
 
     def test_filters_reach_the_server(self):
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--job", "resnet"))

@@ -74,6 +74,44 @@ static int open_levels(const char *dir, struct nt_bus_producer **ret_bus_produce
 	return 0;
 }
 
+static void ignore_alarm(void *data, const struct nt_fleet *fleet, const struct nt_fleet_node *node,
+			 enum nt_fleet_change change, uint64_t real_ns)
+{
+	(void)data;
+	(void)fleet;
+	(void)node;
+	(void)change;
+	(void)real_ns;
+}
+
+/* The first node is learned since a few minutes, the other one is not scored. */
+static int open_nodes(struct nt_node_desk **ret_desk)
+{
+	const struct nt_node_desk_handler handler = {.alarm = ignore_alarm};
+	const struct nt_fleet_options options = nt_fleet_options_default();
+
+	if (nt_node_desk_new(&options, &handler, ret_desk) < 0)
+		return -1;
+	for (uint64_t i = 0; i < 10; i++) {
+		struct nt_metric_value metric[] = {{"cpu_busy", 0.25},
+						   {"tcp_retransmits", 10.0 * (double)i}};
+		const struct nt_message message = {
+			.agent = "gpu-01",
+			.boot = 1,
+			.seq = i + 1,
+			.real_ns = NT_TEST_TIME_NS - (10 - i) * NT_MINUTE,
+			.boot_ns = NT_HOUR + i * NT_MINUTE,
+			.body = NT_BODY_NODE,
+			.node = {.node = "gpu-01", .metric = metric, .metrics = 2},
+		};
+
+		if (nt_node_desk_take(*ret_desk, &message, 0) < 0 ||
+		    nt_node_desk_turn(*ret_desk) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
@@ -85,6 +123,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_bus_producer) struct nt_bus_producer *bus_producer = NULL;
 	nt_auto(nt_level_desk) struct nt_level_desk *level_desk = NULL;
 	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
+	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_store_error store_error;
 	struct nt_api_error api_error;
@@ -99,7 +138,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (nt_board_new(&board) < 0)
 		return 1;
 	nt_board_post(board, nt_test_snapshot());
-	if (open_levels(dir, &bus_producer, &level_desk) < 0 ||
+	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
 	    nt_profile_desk_new(&profile_desk) < 0)
 		return 1;
 	if (nt_store_open(&(struct nt_store_options){.path = store_path,
@@ -128,6 +167,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 						  .notify = notify,
 						  .level_desk = level_desk,
 						  .profile_desk = profile_desk,
+						  .node_desk = node_desk,
 						  .rebaseline = rebaseline,
 						  .request_timeout_ns = timeout_ns,
 						  .max_auth_failures = 1000000},

@@ -13,14 +13,7 @@ nt_subject_name	what the governor has shed is shown by it (levels)
 nt_discover_is_idle	tests wait for it, in place of a time
 nt_health_server_port	tests let the system choose the port
 nt_slots_reap	what nt_slots_run() does, with the time as an argument
-nt_alarm_budget_code	the aggregator will store node scores with it
-nt_anomaly_node_bytes	tests hold it to its limit
-nt_anomaly_node_left_out	the aggregator will count metrics with it
-nt_anomaly_node_load	the aggregator will store node scores with it
-nt_anomaly_node_save	the aggregator will store node scores with it
-nt_minute_add	the aggregator will make rows of node vectors with it
-nt_minute_close	the aggregator will make rows of node vectors with it
-nt_minute_is_over	the aggregator will make rows of node vectors with it
+nt_anomaly_node_left_out	tests hold it to its limit: the fleet has the same one, and counts before
 nt_spot_new	SPOT on one series: bench-anomaly compares it with the fleet's budget
 nt_spot_rules_default	SPOT on one series: bench-anomaly compares it with the fleet's budget
 nt_spot_take	SPOT on one series: bench-anomaly compares it with the fleet's budget

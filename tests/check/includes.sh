@@ -54,6 +54,8 @@ engine/gpu: detect proto common
 engine/stacks: detect proto common
 engine/frame: detect proto common
 engine/links: detect proto common
+engine/nodes: detect proto common
+engine/incidents: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common

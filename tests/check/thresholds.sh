@@ -70,6 +70,7 @@ NT_ANOMALY_RANKED
 vector_size
 SENSING_ALIGN
 STEP = 4
+SPARE = 4
 STRIDE = 2
 aligned_alloc
 APART

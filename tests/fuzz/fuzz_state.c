@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/ingest.h"
 #include "engine/job_state.h"
+#include "engine/nodes/fleet.h"
 #include "tests/fuzz/lib/cost.h"
 
 static void check_result(int r)
@@ -37,6 +38,33 @@ static void load_jobs(const uint8_t *data, size_t size)
 	assert(nt_engine_sweep(engine, 3600ULL * 1000000000) == 0);
 }
 
+/* A fleet goes on from what loads: it takes a vector, saves, and shows its nodes. */
+static void load_nodes(const uint8_t *data, size_t size, bool is_portion)
+{
+	struct nt_metric_value metric = {"cpu_busy", 0.5};
+	const struct nt_message message = {
+		.agent = "a",
+		.boot = 1,
+		.seq = 1,
+		.real_ns = 1700000000ULL * 1000000000,
+		.body = NT_BODY_NODE,
+		.node = {.node = "a", .metric = &metric, .metrics = 1},
+	};
+	const struct nt_fleet_options options = nt_fleet_options_default();
+	nt_auto(nt_fleet) struct nt_fleet *fleet = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+
+	assert(nt_fleet_new(&options, NULL, &fleet) == 0);
+	check_result(is_portion ? nt_fleet_load_portion(fleet, 0, data, size)
+				: nt_fleet_load(fleet, 0, data, size));
+	assert(nt_fleet_take(fleet, &message, 0) == 0);
+	nt_fleet_wait(fleet, 3600ULL * 1000000000);
+	assert(nt_fleet_turn(fleet, SIZE_MAX) == 0);
+	assert(nt_fleet_save(fleet, 0, &buf) == 0);
+	for (uint32_t i = 0; i < NT_FLEET_PORTIONS; i++)
+		assert(nt_fleet_save_portion(fleet, 0, i, &buf) >= 0);
+}
+
 static int run(const uint8_t *data, size_t size)
 {
 	nt_auto(nt_ingest) struct nt_ingest *ingest = NULL;
@@ -44,13 +72,19 @@ static int run(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	switch (data[0] % 3) {
+	switch (data[0] % 5) {
 	case 0:
 		load_jobs(data + 1, size - 1);
 		break;
 	case 1:
 		assert(nt_ingest_new(NULL, NULL, &ingest) == 0);
 		check_result(nt_ingest_load(ingest, data + 1, size - 1));
+		break;
+	case 3:
+		load_nodes(data + 1, size - 1, false);
+		break;
+	case 4:
+		load_nodes(data + 1, size - 1, true);
 		break;
 	default:
 		assert(nt_offsets_new(&offsets) == 0);
@@ -59,4 +93,4 @@ static int run(const uint8_t *data, size_t size)
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {64 << 10, 64}, .total = {1 << 20, 64}, .steps = {20000, 200})
+FUZZ_TARGET(run, .peak = {256 << 10, 128}, .total = {1 << 20, 256}, .steps = {100000, 500})

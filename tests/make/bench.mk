@@ -102,7 +102,7 @@ $(BENCH)/bus_raw: bench/bus_raw.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lrdkafka
 
-bench_anomaly_objects := $(patsubst %.c,$(B)/obj/%.o,$(wildcard bench/anomaly/*.c))
+bench_anomaly_objects := $(patsubst %.c,$(B)/obj/%.o,$(filter-out bench/anomaly/fleet.c,$(wildcard bench/anomaly/*.c)))
 $(BENCH)/anomaly: $(bench_anomaly_objects) $(call archives,$(libs_neutracer))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -157,3 +157,12 @@ bench-elf: $(BENCH)/elf ## CPU and memory of looking up the probe table in files
 	$(Q)$(BENCH)/elf $(or $(FILES),$(wildcard /usr/lib/*/libtorch_cpu.so.* /usr/lib/*/libmpi.so.*) /proc/self/exe)
 bench: bench-probes bench-overhead bench-bus bench-detect ## the figures of the docs in one run, and whether the aims are met (bench-verdict: more runs)
 	$(Q)bench/verdict.sh $(or $(N),1)
+
+$(BENCH)/fleet: $(B)/obj/bench/anomaly/fleet.o $(call archives,$(libs_neutracer-aggregator))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-aggregator)
+
+.PHONY: bench-fleet
+bench-fleet: $(BENCH)/fleet ## what the scores of 10,000 nodes cost (NODES=, MINUTES=)
+	$(Q)$(BENCH)/fleet $(or $(NODES),10000) $(or $(MINUTES),5)

@@ -35,7 +35,7 @@ sim_plugins := $(patsubst %,$(SIM)/lib/libnccl-profiler-%.so,sim sim1 sim2 sim3 
 sim_programs := $(addprefix $(SIM)/,mpi_train mpi_halo mpi_verbs train launch selftest selftest_cupti selftest_profiler idle)
 
 .PHONY: sim
-sim: $(sim_libs) $(sim_programs) $(sim_plugins) $(SIM)/drop.bpf.o ## build the simulated jobs and the stand-in libraries
+sim: $(sim_libs) $(sim_programs) $(sim_plugins) $(SIM)/drop.bpf.o $(SIM)/node_replay ## build the simulated jobs and the stand-in libraries
 
 $(SIM)/obj/mpi_train.o $(SIM)/obj/mpi_halo.o $(SIM)/obj/mpi_verbs.o: private sim_cflags += $(sim_mpi_cflags)
 $(SIM)/drop.bpf.o: tests/real/drop.bpf.c bpf/vmlinux.h
@@ -256,3 +256,9 @@ $(ablation_programs): $(ablation_objects) $(foreach l,cli engine aggregator dete
 .PHONY: bench-ablation
 bench-ablation: $(ablation_programs) ## what each rule and exception of the detection changes (ONLY=REGEX)
 	$(Q)bench/ablation/ablate.py $(if $(ONLY),--only '$(ONLY)')
+
+# Nodes beside a real one, from its own vectors.
+$(SIM)/node_replay: $(B)/obj/tests/sim/node_replay.o $(call archives,$(libs_neutracer))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)

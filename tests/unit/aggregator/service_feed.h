@@ -45,6 +45,8 @@ static inline int save_set(void *data, const struct nt_state_set *set)
 
 	if (memory->error)
 		return memory->error;
+	if (set->shard) /* the scores of nodes */
+		return 0;
 	clear_memory(memory);
 	assert_true(set->items <= 64);
 	for (size_t i = 0; i < set->items; i++) {
@@ -67,8 +69,7 @@ static inline int load_set(void *data, uint32_t shard,
 	struct nt_state_item item[64];
 	const struct nt_state_set set = {.item = item, .items = memory->items};
 
-	(void)shard;
-	if (!memory->items)
+	if (!memory->items || shard)
 		return -ENOENT;
 	for (size_t i = 0; i < memory->items; i++)
 		item[i] = (struct nt_state_item){

@@ -145,19 +145,19 @@ static void gauges_are_averaged_and_counters_become_rates(void **state)
 
 	(void)state;
 	for (uint64_t s = 600; s < 660; s += 5)
-		add_seconds(&minute, NT_METRIC_GAUGE, s, (double)(s - 600));
+		add_seconds(&minute, NT_MINUTE_GAUGE, s, (double)(s - 600));
 	assert_false(nt_minute_is_over(&minute, 659000000000));
 	assert_true(nt_minute_is_over(&minute, 660000000000));
 	assert_true(close_one(&minute) == 27.5);
 	assert_true(isnan(close_one(&minute)));
 	minute = (struct nt_minute){0};
 	for (uint64_t s = 600; s < 660; s += 5)
-		add_seconds(&minute, NT_METRIC_COUNTER, s, 1e9 + 7.0 * (double)s);
+		add_seconds(&minute, NT_MINUTE_COUNTER, s, 1e9 + 7.0 * (double)s);
 	assert_true(fabs(close_one(&minute) - 7.0) < 1e-9);
 	minute = (struct nt_minute){0};
-	add_seconds(&minute, NT_METRIC_TROUBLE, 600, 0);
-	add_seconds(&minute, NT_METRIC_TROUBLE, 605, 50);
-	add_seconds(&minute, NT_METRIC_TROUBLE, 610, 50);
+	add_seconds(&minute, NT_MINUTE_TROUBLE, 600, 0);
+	add_seconds(&minute, NT_MINUTE_TROUBLE, 605, 50);
+	add_seconds(&minute, NT_MINUTE_TROUBLE, 610, 50);
 	assert_true(close_one(&minute) == 10.0);
 }
 
@@ -166,18 +166,18 @@ static void counters_wrap_reset_and_pause(void **state)
 	struct nt_minute minute = {0};
 
 	(void)state;
-	add_seconds(&minute, NT_METRIC_COUNTER, 600, 4294967290.0);
-	add_seconds(&minute, NT_METRIC_COUNTER, 605, 4.0); /* wrapped: 10 in 5 s */
+	add_seconds(&minute, NT_MINUTE_COUNTER, 600, 4294967290.0);
+	add_seconds(&minute, NT_MINUTE_COUNTER, 605, 4.0); /* wrapped: 10 in 5 s */
 	assert_true(close_one(&minute) == 2.0);
-	add_seconds(&minute, NT_METRIC_COUNTER, 610, 1e15);
-	add_seconds(&minute, NT_METRIC_COUNTER, 615, 10.0); /* reset */
+	add_seconds(&minute, NT_MINUTE_COUNTER, 610, 1e15);
+	add_seconds(&minute, NT_MINUTE_COUNTER, 615, 10.0); /* reset */
 	assert_int_equal(minute.resets, 1);
 	(void)close_one(&minute);
-	add_seconds(&minute, NT_METRIC_COUNTER, 615 + 3600, 1e12); /* a gap */
+	add_seconds(&minute, NT_MINUTE_COUNTER, 615 + 3600, 1e12); /* a gap */
 	assert_int_equal(minute.gaps, 1);
 	assert_true(isnan(close_one(&minute)));
-	add_seconds(&minute, NT_METRIC_COUNTER, 5000, NAN);
-	add_seconds(&minute, NT_METRIC_COUNTER, 5000, INFINITY);
+	add_seconds(&minute, NT_MINUTE_COUNTER, 5000, NAN);
+	add_seconds(&minute, NT_MINUTE_COUNTER, 5000, INFINITY);
 	assert_true(isnan(close_one(&minute)));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 
 #include <errno.h>
 #include <setjmp.h>

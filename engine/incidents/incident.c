@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/incident.h"
+#include "engine/incidents/incident.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "detect/model/evidence_text.h"
 #include "engine/host/cpu_taker.h"
-#include "engine/incident_summary.h"
+#include "engine/incidents/incident_summary.h"
 #include "engine/stacks/incident_stack.h"
 #include "proto/text.h"
 

@@ -3,7 +3,7 @@
  * Order of a summary: culprit, effect, size, reference, onset, cause. The first words of a line are
  * the ones to act on.
  */
-#include "engine/incident_summary.h"
+#include "engine/incidents/incident_summary.h"
 
 #include <errno.h>
 #include <math.h>
