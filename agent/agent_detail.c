@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "agent/detail/detail_log.h"
 #include "agent/probes/bpf_loader.h"
+#include "agent/tracker/detail_log.h"
 #include "common/system/clock.h"
 #include "common/system/log.h"
 

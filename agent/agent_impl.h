@@ -4,7 +4,6 @@
 #define NT_AGENT_AGENT_IMPL_H
 
 #include "agent/agent.h"
-#include "agent/detail/detail_set.h"
 #include "agent/discover/attachment.h"
 #include "agent/discover/discover.h"
 #include "agent/discover/inspector.h"
@@ -37,6 +36,7 @@
 #include "agent/socket/sockets.h"
 #include "agent/system/quota_reader.h"
 #include "agent/system/system.h"
+#include "agent/tracker/detail_set.h"
 #include "agent/tracker/tracker.h"
 #include "common/system/fault_notice.h"
 #include "control/control_feed.h"

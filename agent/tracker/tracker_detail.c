@@ -2,8 +2,8 @@
 /* Single calls of processes at level L1 or above, as records with the tags of their rank. */
 #include <errno.h>
 
-#include "agent/detail/detail_log.h"
 #include "agent/steps/window.h"
+#include "agent/tracker/detail_log.h"
 #include "agent/tracker/tracker_impl.h"
 
 #define SEND_NS NT_SECOND /* between two messages of a rank, if they are not full */

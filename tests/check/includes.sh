@@ -43,7 +43,6 @@ agent/profile: control common proto bpf/event.h plugin/gpu_record.h
 agent/gpu: common proto bpf/event.h plugin/gpu_record.h
 agent/ras: common proto bpf/event.h plugin/gpu_record.h
 agent/heap: common proto bpf/event.h plugin/gpu_record.h
-agent/detail: common proto bpf/event.h plugin/gpu_record.h
 agent/steps: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/tracker: control common proto bpf/event.h bpf/host_event.h plugin/gpu_record.h
 agent/publish: control common proto bpf/event.h plugin/gpu_record.h

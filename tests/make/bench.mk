@@ -41,7 +41,7 @@ $(BENCH)/rdma: bench/rdma.c $(call archives,agent control proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent) -lcmocka
 
-$(BENCH)/bus_fill: bench/bus_fill.c $(call archives,agent control proto common)
+$(BENCH)/bus_fill: bench/bus/fill.c $(call archives,agent control proto common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
@@ -97,7 +97,7 @@ $(BENCH)/json: bench/json.c $(call archives,$(libs_neutracer))
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
 
-$(BENCH)/bus_raw: bench/bus_raw.c
+$(BENCH)/bus_raw: bench/bus/raw.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lrdkafka
@@ -142,7 +142,7 @@ bench-overhead: all sim plugin $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empt
 bench-governor: all sim attack ## what programs with very many probed calls pay, and when it is over (PART=loops, PART=steps)
 	$(Q)bench/governor.sh $(PART)
 bench-bus: all $(BENCH)/bus_fill $(BENCH)/bus_raw ## CPU and memory of the aggregator by the number of ranks, beside librdkafka alone (SIZES=RANKS:SECONDS...)
-	$(Q)bench/bus.sh $(SIZES)
+	$(Q)bench/bus/bus.sh $(SIZES)
 bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a real Kafka (RANKS=8)
 	$(Q)bench/bytes.sh $(RANKS)
 bench-detail: all sim ## what level 1 costs the agent: records a second, bytes of each (RANKS=8)

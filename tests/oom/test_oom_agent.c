@@ -6,13 +6,13 @@
 
 #include <cmocka.h>
 
-#include "agent/detail/detail_log.h"
-#include "agent/detail/detail_set.h"
 #include "agent/discover/probed_ranks.h"
 #include "agent/elf/elf.h"
 #include "agent/heap/gpu_heap.h"
 #include "agent/identity/pods.h"
 #include "agent/probes/symbols.h"
+#include "agent/tracker/detail_log.h"
+#include "agent/tracker/detail_set.h"
 #include "tests/oom/oom.h"
 #include "tests/unit/agent/elf_image.h"
 #include "tests/unit/agent/kube_pod.h"

@@ -2,7 +2,7 @@
 /* Single calls of ranks at level L1 become records with the tags of their rank. */
 #include <errno.h>
 
-#include "agent/detail/detail_log.h"
+#include "agent/tracker/detail_log.h"
 #include "tests/unit/agent/agent_job.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/detail/detail_log.h"
+#include "agent/tracker/detail_log.h"
 #include "common/system/clock.h"
 
 enum {

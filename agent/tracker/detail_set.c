@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/detail/detail_set.h"
+#include "agent/tracker/detail_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

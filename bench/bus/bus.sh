@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What it costs to judge what a cluster's agents send. For each size a topic of a fresh Kafka is filled
-# (bench/bus_fill.c), read by librdkafka alone (bench/bus_raw.c), and then by the aggregator, from its
+# (bench/bus/fill.c), read by librdkafka alone (bench/bus/raw.c), and then by the aggregator, from its
 # beginning to its end, with decoding, detection, pictures and saving. The ratio is that of the records
 # which either reads in a second of CPU.
 #
-#   bench/bus.sh [--quick] [--job RANKS] [RANKS:SECONDS...]
+#   bench/bus/bus.sh [--quick] [--job RANKS] [RANKS:SECONDS...]
 #
 # SECONDS are of data; ranks are in jobs of 8,192 unless --job says otherwise. --quick takes two minutes.
 set -euo pipefail

@@ -7,8 +7,8 @@
  * are sampled with a stated probability (bpf/detail_rate.h). Calls that the kernel side has sampled
  * already are taken as they are: their limits are set from the same rate.
  */
-#ifndef NT_AGENT_DETAIL_DETAIL_LOG_H
-#define NT_AGENT_DETAIL_DETAIL_LOG_H
+#ifndef NT_AGENT_TRACKER_DETAIL_LOG_H
+#define NT_AGENT_TRACKER_DETAIL_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

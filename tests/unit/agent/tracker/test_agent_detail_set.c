@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/detail/detail_set.h"
+#include "agent/tracker/detail_set.h"
 
 static const struct nt_detail_set_limits limits = {.rank = 4000, .owner = 8000, .node = 16000};
 

@@ -3,8 +3,8 @@
  * The processes of the node that are at level L1 or above, and the rate of records of each. Rates are
  * divided so that no process, no owner and not the node can have more than its limit.
  */
-#ifndef NT_AGENT_DETAIL_DETAIL_SET_H
-#define NT_AGENT_DETAIL_DETAIL_SET_H
+#ifndef NT_AGENT_TRACKER_DETAIL_SET_H
+#define NT_AGENT_TRACKER_DETAIL_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/detail/detail_log.h"
+#include "agent/tracker/detail_log.h"
 
 #include <stdlib.h>
 #include <string.h>
