@@ -48,6 +48,8 @@ static void on_system_event(void *data, uint64_t start_boot_ns, const struct nt_
 		return;
 	call.kind = event_calls[event->kind].kind;
 	call.call = event_calls[event->kind].call;
+	if (event->kind == NT_HOST_EVENT_OUT || event->kind == NT_HOST_EVENT_IN)
+		call.probability = nt_system_switch_share(agent->system);
 	if (event_calls[event->kind].lasts && event->value <= event->boot_ns) {
 		call.entry_boot_ns -= event->value;
 		call.return_boot_ns = event->boot_ns;
@@ -139,8 +141,11 @@ void nt_agent_turn_system(struct nt_agent *agent, uint64_t boot_ns)
 		(void)nt_warn(0,
 			      "system events exceed the budget of the node: they are not observed "
 			      "for a while");
+	else if (stats.is_sliced)
+		nt_debug("context switches exceed the budget of the node: they are observed in "
+			 "slices");
 	else
-		nt_info("system events are observed, those of interrupts are not");
+		nt_debug("system events are observed, those of interrupts are not");
 }
 
 void nt_agent_sample_system(const struct nt_agent *agent, uint32_t pid, uint32_t tid,

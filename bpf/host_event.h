@@ -58,7 +58,7 @@ struct nt_host_taker {
 struct nt_host_thread {
 	__u32 slot, tgid;
 	__u32 cpu, node; /* where it ran last */
-	__u64 in_ns, out_ns; /* boot time of the last switch; one of them is not 0, or none */
+	__u64 in_ns, out_ns; /* the last switch by switch_clock(); one of them is not 0, or none */
 	__u64 exec_seen, delay_seen, frozen_seen,
 		irq_seen; /* totals of the kernel at that switch */
 	__u64 off_ns; /* its last wait, of which the run queue's part is not known yet */

@@ -10,12 +10,13 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* A begin from before the programs were attached has lost its end. */
 static __always_inline void reclaim_begins(void)
 {
 	struct nt_host_thread *thread = current_thread();
 
 	hit();
-	if (thread && !thread->reclaim_since)
+	if (thread && thread->reclaim_since <= work_since_ns)
 		thread->reclaim_since = bpf_ktime_get_boot_ns();
 }
 
@@ -25,7 +26,7 @@ static __always_inline void reclaim_ends(void)
 	struct nt_host_process *process;
 	__u64 ns;
 
-	if (!thread || !thread->reclaim_since)
+	if (!thread || thread->reclaim_since <= work_since_ns)
 		return;
 	ns = bpf_ktime_get_boot_ns() - thread->reclaim_since;
 	thread->reclaim_since = 0;
@@ -40,7 +41,7 @@ static __always_inline void compaction_begins(void)
 	struct nt_host_thread *thread = current_thread();
 
 	hit();
-	if (thread && !thread->compaction_since)
+	if (thread && thread->compaction_since <= work_since_ns)
 		thread->compaction_since = bpf_ktime_get_boot_ns();
 }
 
@@ -50,7 +51,7 @@ static __always_inline void compaction_ends(void)
 	struct nt_host_process *process;
 	__u64 ns;
 
-	if (!thread || !thread->compaction_since)
+	if (!thread || thread->compaction_since <= work_since_ns)
 		return;
 	ns = bpf_ktime_get_boot_ns() - thread->compaction_since;
 	thread->compaction_since = 0;

@@ -53,6 +53,13 @@ __u64 sockets_unowned;
 __u64 oom_kills;
 /* Set by the agent while the programs at interrupts are attached. */
 __u32 irq_observed;
+/*
+ * Context switches may be observed in slices. Their clock stands still between these: boot time less
+ * unobserved_ns. It read slice_since_ns when the slice began. Set by the agent before it attaches.
+ */
+__u64 unobserved_ns, slice_since_ns;
+/* Boot time at which the programs other than these were attached; as above. */
+__u64 work_since_ns;
 
 static __always_inline struct nt_host_cpu *this_cpu(void)
 {
@@ -68,6 +75,11 @@ static __always_inline void hit(void)
 
 	if (cpu)
 		cpu->hits++;
+}
+
+static __always_inline __u64 switch_clock(void)
+{
+	return bpf_ktime_get_boot_ns() - unobserved_ns;
 }
 
 static __always_inline struct nt_host_process *process_at(__u32 slot)

@@ -150,6 +150,41 @@ static __always_inline void settle_wait(struct nt_host_thread *thread,
 	thread->off_ns = 0;
 }
 
+/* ---- between slices --------------------------------------------------------------------------- */
+
+/* Its last switch is of an earlier slice: since then it may have made others. */
+static __always_inline bool is_unseen(const struct nt_host_thread *thread)
+{
+	const __u64 last = thread->out_ns ? thread->out_ns : thread->in_ns;
+
+	return last && last < slice_since_ns;
+}
+
+/* What is known of its last wait: the part in the earlier slice, or a wait whose delay is not known. */
+static __always_inline void close_unseen(struct nt_host_thread *thread,
+					 struct nt_host_process *process)
+{
+	charge_wait(thread, process, thread->reason,
+		    thread->out_ns ? slice_since_ns - thread->out_ns : thread->off_ns);
+	thread->off_ns = 0;
+	thread->out_ns = 0;
+	thread->in_ns = 0;
+}
+
+/* A thread that comes now has waited since the slice began: it is still in the call that it waits in. */
+static __always_inline void open_unseen(struct nt_host_thread *thread, struct task_struct *task)
+{
+	const struct task_struct___host *host = (const void *)task;
+	const bool is_io = BPF_CORE_READ_BITFIELD(host, in_iowait);
+
+	thread->reason = wait_of(task, thread->in_fence, is_io ? STATE_UNINTERRUPTIBLE : 0);
+	thread->is_throttled = 0;
+	/* The delay of this wait is not part of the sum yet. */
+	thread->delay_seen = host->sched_info.run_delay;
+	thread->frozen_seen = frozen_of(host);
+	thread->out_ns = slice_since_ns;
+}
+
 /* ---- leaving and coming ----------------------------------------------------------------------- */
 
 static __always_inline void record_switch(struct nt_host_process *process, __u32 tid, __u64 now,
@@ -157,7 +192,7 @@ static __always_inline void record_switch(struct nt_host_process *process, __u32
 					  struct task_struct *other)
 {
 	const struct task_struct___host *host = (const void *)other;
-	struct nt_host_event *event = begin_event(process, now, kind);
+	struct nt_host_event *event = begin_event(process, now + unobserved_ns, kind);
 
 	if (!event)
 		return;
@@ -193,10 +228,14 @@ static __always_inline void thread_leaves(struct nt_host_thread *thread, struct 
 {
 	const struct task_struct___host *host = (const void *)task;
 	struct nt_host_process *process = process_at(thread->slot);
-	const __u64 exec = host->se.sum_exec_runtime, in_ns = thread->in_ns;
+	const __u64 exec = host->se.sum_exec_runtime;
+	__u64 in_ns;
 
 	if (!process)
 		return;
+	if (is_unseen(thread))
+		close_unseen(thread, process);
+	in_ns = thread->in_ns;
 	if (in_ns)
 		charge_run(thread, exec);
 	settle_wait(thread, process, host);
@@ -240,10 +279,15 @@ static __always_inline void thread_comes(struct nt_host_thread *thread, struct t
 {
 	const struct task_struct___host *host = (const void *)task;
 	struct nt_host_process *process = process_at(thread->slot);
-	const __u64 off_ns = thread->out_ns ? now - thread->out_ns : 0;
+	__u64 off_ns;
 
 	if (!process)
 		return;
+	if (is_unseen(thread)) {
+		close_unseen(thread, process);
+		open_unseen(thread, task);
+	}
+	off_ns = thread->out_ns ? now - thread->out_ns : 0;
 	thread->stint_ns = off_ns ? stint_of(before) : 0;
 	thread->taker.tgid = 0;
 	if (thread->stint_ns >= SHORT_NS)
@@ -275,12 +319,12 @@ static __always_inline void switched(bool is_preempted, struct task_struct *prev
 	cpu->switches++;
 	if (thread) {
 		cpu->sides++;
-		thread_leaves(thread, prev, next, is_preempted, state, bpf_ktime_get_boot_ns());
+		thread_leaves(thread, prev, next, is_preempted, state, switch_clock());
 	}
 	thread = to ? bpf_map_lookup_elem(&threads, &to) : NULL;
 	if (thread) {
 		cpu->sides++;
-		thread_comes(thread, next, prev, bpf_ktime_get_boot_ns());
+		thread_comes(thread, next, prev, switch_clock());
 	}
 }
 

@@ -327,6 +327,7 @@ enum {
 	NT_WIRE_SHED_COMMUNICATION = 64, /* of these, some that communicate or wait for it */
 	NT_WIRE_SHED_GEMMS = 128,
 	NT_WIRE_SHED_SYSTEM = 256, /* system events */
+	NT_WIRE_SHED_SWITCHES = 512, /* of these, most context switches: waits are estimates */
 };
 
 struct nt_window {
@@ -337,8 +338,7 @@ struct nt_window {
 	enum nt_tier own_tier;
 	enum nt_own_source own_source;
 	uint64_t own_ns, host_ns, blocked_ns, comm_ns, step_ns, own_blocked_ns, gpu_busy_ns;
-	uint64_t gpu_lag_ns;
-	uint64_t launches, copies, copy_bytes, allocs, alloc_bytes, errors;
+	uint64_t gpu_lag_ns, launches, copies, copy_bytes, allocs, alloc_bytes, errors;
 	struct nt_comm_window *comm;
 	size_t comms;
 	struct nt_sample *sample;

@@ -16,6 +16,7 @@ enum {
 struct nt_system_total {
 	uint64_t observed_ns; /* boot time in which the tracepoints were attached */
 	bool is_shed; /* they are not now: they cost more than the budget */
+	bool is_estimated; /* context switches are observed in slices: their sums are estimates */
 	/* Of the thread; wait_ns by enum nt_host_wait, its current wait included. */
 	struct nt_host_times thread;
 	/* Of all threads, when their waits end; helpers are processes that it has forked. */

@@ -4,8 +4,10 @@
  * share of the processor time that the node uses, or of one core if it uses less. The cost is the
  * number of hits × the cost of a hit. It has no clock and makes no system call.
  *
- * Over the budget, interrupts are let go first, then all. All are tried again after a minute, and
- * then after twice as long each time, up to half an hour.
+ * Over the budget, interrupts are let go first. Then context switches and uses of sockets are
+ * observed in slices of a second, as rarely as keeps the mean within the budget. If the rest alone
+ * exceeds it, all is let go, and tried again after a minute, and then after twice as long each time,
+ * up to half an hour.
  */
 #ifndef NT_AGENT_SYSTEM_EVENT_BUDGET_H
 #define NT_AGENT_SYSTEM_EVENT_BUDGET_H
@@ -30,6 +32,8 @@ struct nt_event_budget_costs {
 enum nt_event_budget_state {
 	NT_EVENT_BUDGET_ALL, /* as it begins */
 	NT_EVENT_BUDGET_NO_INTERRUPTS,
+	NT_EVENT_BUDGET_SLICE, /* the same, for a second */
+	NT_EVENT_BUDGET_BETWEEN, /* slices: without switches and uses of sockets */
 	NT_EVENT_BUDGET_NOTHING,
 };
 
@@ -40,8 +44,13 @@ struct nt_event_budget {
 	struct nt_event_budget_load before;
 	bool has_before;
 	double cost; /* of the last second, ns a second */
+	double work_cost; /* the same, of the last second between slices */
+	uint64_t slice_ns; /* when the next slice begins */
+	uint32_t cheap; /* slices in a row that the budget would have paid for all the time */
 	uint64_t retry_ns, pause_ns; /* when it is tried again; the last pause, 0: none yet */
 	uint64_t sheds; /* times that something was let go */
+	uint64_t slices; /* so far */
+	double share; /* of the time that the last slice was, with what follows it */
 };
 
 /*
@@ -50,7 +59,10 @@ struct nt_event_budget {
  */
 enum nt_event_budget_state nt_event_budget_take(struct nt_event_budget *budget,
 						const struct nt_event_budget_load *load);
-/* The counters before do not go on: something was attached or detached. */
+/*
+ * The counters before do not go on: something was attached or detached. Not to be called for slices,
+ * which begin and end at a reading.
+ */
 void nt_event_budget_changed(struct nt_event_budget *budget);
 
 #endif

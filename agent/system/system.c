@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/system/slice_estimate.h"
 #include "agent/system/system_impl.h"
 #include "common/system/clock.h"
 #include "host.skel.h"
@@ -27,6 +28,10 @@ struct nt_system {
 	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free */
 	uint64_t start_boot_ns[NT_HOST_PROCESSES]; /* of that process */
 	uint64_t enrolled_ns[NT_HOST_PROCESSES]; /* attached time at that moment */
+	uint32_t tid[NT_HOST_PROCESSES]; /* of the last reading; 0: none yet */
+	struct nt_slice_estimate estimate[NT_HOST_PROCESSES]; /* of that thread and its process */
+	uint64_t slice_clock_ns; /* switch clock when the slice began, or at the last second */
+	uint64_t gap_since_ns; /* boot time when the last slice ended */
 	uint32_t processes;
 	uint64_t attached_ns, attached_since_ns; /* boot time so far; since when, 0: not now */
 	uint64_t processes_over_cap, threads_over_cap;
@@ -80,7 +85,127 @@ void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_
 		__atomic_store_n(&system->loader.process[slot].level, level, __ATOMIC_RELAXED);
 }
 
+/* ---- sums of context switches ---------------------------------------------------------------- */
+
+/*
+ * What the thread waits for now belongs to its sums, although it has not ended. Of a wait that began in
+ * an earlier slice only that slice's part is sure.
+ */
+static void read_thread(const struct nt_system *system, uint32_t slot, struct nt_host_times *times)
+{
+	const struct nt_system_loader *loader = &system->loader;
+	const uint64_t since_ns = loader->programs->bss->slice_since_ns;
+	uint64_t now_ns = nt_system_loader_switch_clock(loader);
+	struct nt_host_thread thread;
+
+	*times = (struct nt_host_times){0};
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.threads), &system->tid[slot],
+				&thread) < 0 ||
+	    thread.slot != slot || thread.reason >= NT_HOST_WAITS)
+		return;
+	*times = thread.times;
+	times->wait_ns[thread.reason] += thread.off_ns;
+	if (thread.out_ns && thread.out_ns < since_ns)
+		now_ns = since_ns;
+	if (thread.out_ns && now_ns > thread.out_ns)
+		times->wait_ns[thread.reason == NT_HOST_WAIT_RUN_QUEUE && thread.is_throttled
+				       ? NT_HOST_WAIT_QUOTA
+				       : thread.reason] += now_ns - thread.out_ns;
+}
+
+/* Reclaim and compaction have tracepoints of their own. */
+static void read_sums(const struct nt_system *system, uint32_t slot, struct nt_switch_sums *sums)
+{
+	const struct nt_host_process *process = &system->loader.process[slot];
+	struct nt_host_times times;
+
+	read_thread(system, slot, &times);
+	times.reclaim_ns = 0;
+	times.compaction_ns = 0;
+	memcpy(sums->of, &times, sizeof(times));
+	memcpy(&sums->of[sizeof(times) / sizeof(uint64_t)], process->wait_ns,
+	       sizeof(process->wait_ns));
+	memcpy(&sums->of[sizeof(times) / sizeof(uint64_t) + NT_HOST_WAITS], process->helper_wait_ns,
+	       sizeof(process->helper_wait_ns));
+}
+
+static void write_sums(const struct nt_switch_sums *sums, struct nt_system_total *total)
+{
+	const uint64_t reclaim_ns = total->thread.reclaim_ns;
+	const uint64_t compaction_ns = total->thread.compaction_ns;
+
+	memcpy(&total->thread, sums->of, sizeof(total->thread));
+	total->thread.reclaim_ns = reclaim_ns;
+	total->thread.compaction_ns = compaction_ns;
+	memcpy(total->wait_ns, &sums->of[sizeof(total->thread) / sizeof(uint64_t)],
+	       sizeof(total->wait_ns));
+	memcpy(total->helper_wait_ns,
+	       &sums->of[sizeof(total->thread) / sizeof(uint64_t) + NT_HOST_WAITS],
+	       sizeof(total->helper_wait_ns));
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static bool is_sliced(const struct nt_system *system)
+{
+	return system->budget.state == NT_EVENT_BUDGET_SLICE ||
+	       system->budget.state == NT_EVENT_BUDGET_BETWEEN;
+}
+
+static uint64_t gap_until(const struct nt_system *system, uint64_t now_ns)
+{
+	return system->budget.state == NT_EVENT_BUDGET_BETWEEN && now_ns > system->gap_since_ns
+		       ? now_ns - system->gap_since_ns
+		       : 0;
+}
+
+/* Rates are those since then. */
+static void begin_slice(struct nt_system *system, uint64_t gap_ns)
+{
+	struct nt_switch_sums sums;
+
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
+		if (!system->tid[i])
+			continue;
+		read_sums(system, i, &sums);
+		nt_slice_estimate_begin(&system->estimate[i], &sums, gap_ns);
+	}
+	system->slice_clock_ns = nt_system_loader_switch_clock(&system->loader);
+}
+
+static void end_slice_of(struct nt_system *system, uint64_t now_ns)
+{
+	const uint64_t slice_ns =
+		nt_system_loader_switch_clock(&system->loader) - system->slice_clock_ns;
+	struct nt_switch_sums sums;
+
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
+		if (!system->tid[i])
+			continue;
+		read_sums(system, i, &sums);
+		nt_slice_estimate_end(&system->estimate[i], &sums, slice_ns);
+	}
+	system->gap_since_ns = now_ns;
+}
+
+/* Nothing is known of the time that follows. */
+static void forget_rates(struct nt_system *system)
+{
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++)
+		if (system->tid[i])
+			system->estimate[i].slice_ns = 0;
+}
+
 /* ---- attaching ------------------------------------------------------------------------------ */
+
+/* Threads that were made in the meantime. */
+static void list_members_again(struct nt_system *system)
+{
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++)
+		if (system->pid[i])
+			system->threads_over_cap +=
+				nt_system_members_add(&system->loader, system->pid[i], i);
+}
 
 static void set_attached(struct nt_system *system, uint64_t now_ns)
 {
@@ -89,13 +214,30 @@ static void set_attached(struct nt_system *system, uint64_t now_ns)
 
 	nt_system_loader_set(loader,
 			     system->processes ? system->budget.state : NT_EVENT_BUDGET_NOTHING);
-	nt_event_budget_changed(&system->budget);
 	if (was && !loader->is_attached) {
 		system->attached_ns += now_ns - system->attached_since_ns;
 		system->attached_since_ns = 0;
 	} else if (!was && loader->is_attached) {
 		system->attached_since_ns = now_ns;
 	}
+}
+
+/* Slices begin and end at a reading of the load, which goes on; anything else begins anew. */
+static void change_state(struct nt_system *system, enum nt_event_budget_state was, uint64_t now_ns)
+{
+	const enum nt_event_budget_state state = system->budget.state;
+
+	if (was == NT_EVENT_BUDGET_BETWEEN)
+		begin_slice(system, now_ns - system->gap_since_ns);
+	set_attached(system, now_ns);
+	if (state == NT_EVENT_BUDGET_BETWEEN)
+		end_slice_of(system, now_ns);
+	else if (state == NT_EVENT_BUDGET_NOTHING)
+		forget_rates(system);
+	else if (was == NT_EVENT_BUDGET_NOTHING)
+		list_members_again(system);
+	if (!is_sliced(system))
+		nt_event_budget_changed(&system->budget);
 }
 
 static uint64_t attached_until(const struct nt_system *system, uint64_t now_ns)
@@ -107,15 +249,20 @@ static uint64_t attached_until(const struct nt_system *system, uint64_t now_ns)
 bool nt_system_tick(struct nt_system *system, uint64_t boot_ns, double busy_cores)
 {
 	const enum nt_event_budget_state was = system->budget.state;
+	const bool was_sliced = is_sliced(system);
 	struct nt_event_budget_load load = {.now_ns = boot_ns, .busy_cores = busy_cores};
 
 	if (!system->processes)
 		return false;
 	nt_system_loader_load(&system->loader, &load);
-	if (nt_event_budget_take(&system->budget, &load) == was)
+	if (nt_event_budget_take(&system->budget, &load) == was) {
+		/* The first slice is the last second. */
+		if (was == NT_EVENT_BUDGET_ALL || was == NT_EVENT_BUDGET_NO_INTERRUPTS)
+			begin_slice(system, 0);
 		return false;
-	set_attached(system, boot_ns);
-	return true;
+	}
+	change_state(system, was, boot_ns);
+	return !(was_sliced && is_sliced(system));
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -141,8 +288,12 @@ void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot
 		.tgid = pid, .events_max = system->options.events_max / TENTHS};
 	system->pid[slot] = pid;
 	system->start_boot_ns[slot] = start_boot_ns;
-	if (system->processes++ == 0)
+	system->tid[slot] = 0;
+	system->estimate[slot] = (struct nt_slice_estimate){0};
+	if (system->processes++ == 0) {
 		set_attached(system, now_ns);
+		nt_event_budget_changed(&system->budget);
+	}
 	system->enrolled_ns[slot] = attached_until(system, now_ns);
 	system->threads_over_cap += nt_system_members_add(&system->loader, pid, slot);
 }
@@ -161,28 +312,46 @@ void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot
 	system->events_dropped += process->events_dropped;
 	*process = (struct nt_host_process){0};
 	system->pid[slot] = 0;
+	system->tid[slot] = 0;
 	if (--system->processes == 0)
 		set_attached(system, nt_clock_boot_ns());
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* What the thread waits for now belongs to its sums, although it has not ended. */
-static void read_thread(const struct nt_system *system, uint32_t tid, uint32_t slot,
-			uint64_t now_ns, struct nt_system_total *total)
+/* Sums of another thread than before begin with the next slice. */
+static void choose_thread(struct nt_system *system, uint32_t slot, uint32_t tid)
 {
+	struct nt_switch_sums sums;
+
+	if (system->tid[slot] == tid)
+		return;
+	system->tid[slot] = tid;
+	system->estimate[slot] = (struct nt_slice_estimate){0};
+	if (!is_sliced(system)) {
+		read_sums(system, slot, &sums);
+		nt_slice_estimate_begin(&system->estimate[slot], &sums, 0);
+	}
+}
+
+static bool read_switches(struct nt_system *system, uint32_t slot, uint64_t now_ns,
+			  struct nt_system_total *total)
+{
+	struct nt_switch_sums sums;
 	struct nt_host_thread thread;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(system->loader.programs->maps.threads), &tid, &thread) <
-		    0 ||
-	    thread.slot != slot || thread.reason >= NT_HOST_WAITS)
-		return;
-	total->thread = thread.times;
-	total->thread.wait_ns[thread.reason] += thread.off_ns;
-	if (thread.out_ns && now_ns > thread.out_ns && system->attached_since_ns)
-		total->thread.wait_ns[thread.reason == NT_HOST_WAIT_RUN_QUEUE && thread.is_throttled
-					      ? NT_HOST_WAIT_QUOTA
-					      : thread.reason] += now_ns - thread.out_ns;
+	if (is_sliced(system) && !system->estimate[slot].slice_ns)
+		return false;
+	read_sums(system, slot, &sums);
+	nt_slice_estimate_add(&system->estimate[slot], gap_until(system, now_ns), &sums);
+	if (bpf_map_lookup_elem(bpf_map__fd(system->loader.programs->maps.threads),
+				&system->tid[slot], &thread) == 0 &&
+	    thread.slot == slot) {
+		total->thread.reclaim_ns = thread.times.reclaim_ns;
+		total->thread.compaction_ns = thread.times.compaction_ns;
+	}
+	write_sums(&sums, total);
+	return true;
 }
 
 /* As the kernel calls it, such as sda; else its numbers. */
@@ -245,12 +414,13 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 
 	if (slot == NT_HOST_PROCESSES)
 		return false;
+	choose_thread(system, slot, tid);
+	if (!read_switches(system, slot, now_ns, &total))
+		return false;
 	process = &system->loader.process[slot];
 	total.observed_ns = attached_until(system, now_ns) - system->enrolled_ns[slot];
 	total.is_shed = !system->loader.is_attached;
-	read_thread(system, tid, slot, now_ns, &total);
-	memcpy(total.wait_ns, process->wait_ns, sizeof(total.wait_ns));
-	memcpy(total.helper_wait_ns, process->helper_wait_ns, sizeof(total.helper_wait_ns));
+	total.is_estimated = is_sliced(system);
 	total.reclaim_ns = process->reclaim_ns;
 	total.compaction_ns = process->compaction_ns;
 	total.retransmits = process->retransmits;
@@ -262,6 +432,11 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 	return true;
 }
 
+double nt_system_switch_share(const struct nt_system *system)
+{
+	return is_sliced(system) ? system->budget.share : 1.0;
+}
+
 void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret_stats)
 {
 	const struct nt_system_loader *loader = &system->loader;
@@ -269,7 +444,9 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 		.processes = system->processes,
 		.is_attached = loader->is_attached,
 		.is_shed = system->processes && !loader->is_attached,
+		.is_sliced = system->processes && is_sliced(system),
 		.sheds = system->budget.sheds,
+		.slices = system->budget.slices,
 		.cost_ns = (uint64_t)system->budget.cost,
 		.switch_ns = system->budget.costs.switch_ns,
 		.side_ns = system->budget.costs.side_ns,

@@ -30,7 +30,8 @@ struct nt_system_options {
 struct nt_system_stats {
 	uint64_t processes; /* observed now */
 	uint64_t is_attached, is_shed; /* now: 1 or 0; shed: detached, as they cost too much */
-	uint64_t sheds; /* so far */
+	uint64_t is_sliced; /* context switches and uses of sockets are observed in slices */
+	uint64_t sheds, slices; /* so far */
 	uint64_t cost_ns; /* of the last second, on the whole node */
 	uint64_t switch_ns, side_ns; /* of one context switch: see event_budget.h */
 	uint64_t absent; /* tracepoints that this kernel does not have */
@@ -59,7 +60,10 @@ NT_DEFINE_AUTO(nt_system, nt_system_free)
 void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns);
 void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns);
 
-/* False: the process is not observed. A thread that is not known leaves its sums 0. */
+/*
+ * False: the process is not observed, or in slices and none has ended yet. A thread that is not known
+ * leaves its sums 0. Between slices the rates of the last one are taken to go on.
+ */
 bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 		    struct nt_system_total *ret_total);
 
@@ -72,9 +76,12 @@ void nt_system_poll(struct nt_system *system);
 
 /*
  * Once a second: whether the cost is within the budget. busy_cores: processors of the node at work.
- * True: the tracepoints were let go, or attached again: see is_shed of the stats.
+ * True: what is observed has changed: see is_shed and is_sliced of the stats.
  */
 bool nt_system_tick(struct nt_system *system, uint64_t boot_ns, double busy_cores);
+
+/* Part of the time in which context switches are observed: in slices less than 1. */
+double nt_system_switch_share(const struct nt_system *system);
 
 void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret_stats);
 

@@ -25,7 +25,8 @@ struct nt_system_loader {
 	struct bpf_link *link[NT_SYSTEM_PROGRAMS];
 	uint64_t absent, attach_failures;
 	bool has_irq_time; /* the kernel itself takes interrupts out of run times */
-	bool is_attached, is_irq_attached;
+	bool is_attached, is_irq_attached, is_switch_attached; /* is_attached: all that is rare */
+	uint64_t switch_clock_ns; /* switch_clock() of the kernel side, when it was stopped */
 };
 
 /* agent/system/system_loader.c. event: of the ring. Errors as of nt_system_new(). */
@@ -35,6 +36,8 @@ NT_MUST_CHECK int nt_system_loader_open(struct nt_system_loader *loader, size_t 
 void nt_system_loader_close(struct nt_system_loader *loader);
 /* Attaches what the state wants, and detaches the rest. A failure is counted. */
 void nt_system_loader_set(struct nt_system_loader *loader, enum nt_event_budget_state state);
+/* As the kernel side's switch_clock(): boot time in which switches were observed. */
+uint64_t nt_system_loader_switch_clock(const struct nt_system_loader *loader);
 /* Sums over all CPUs. */
 void nt_system_loader_load(const struct nt_system_loader *loader,
 			   struct nt_event_budget_load *ret_load);

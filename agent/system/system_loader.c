@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "agent/system/system_impl.h"
+#include "common/system/clock.h"
 #include "host.skel.h"
 
 enum {
@@ -95,7 +96,8 @@ int nt_system_loader_open(struct nt_system_loader *loader, size_t ring_bytes,
 {
 	int r;
 
-	*loader = (struct nt_system_loader){.cpu_count = libbpf_num_possible_cpus()};
+	*loader = (struct nt_system_loader){.cpu_count = libbpf_num_possible_cpus(),
+					    .switch_clock_ns = 1};
 	loader->programs = host_bpf__open();
 	if (!loader->programs || loader->cpu_count < 1)
 		return -ENOTSUP;
@@ -124,9 +126,21 @@ void nt_system_loader_close(struct nt_system_loader *loader)
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
-static bool is_interrupt(const char *point)
+/* Programs that are attached and detached together. */
+enum point_group {
+	GROUP_WORK, /* what the kernel does for a rank, and which threads it has: rare */
+	GROUP_SWITCH, /* context switches and uses of sockets: frequent */
+	GROUP_INTERRUPT,
+};
+
+static enum point_group group_of(const char *point)
 {
-	return strncmp(point, "irq_", 4) == 0 || strncmp(point, "softirq_", 8) == 0;
+	if (strncmp(point, "irq_", 4) == 0 || strncmp(point, "softirq_", 8) == 0)
+		return GROUP_INTERRUPT;
+	return strcmp(point, "sched_switch") == 0 || strcmp(point, "tcp_rcv_space_adjust") == 0 ||
+			       strcmp(point, "sock_send_length") == 0
+		       ? GROUP_SWITCH
+		       : GROUP_WORK;
 }
 
 /* An end without its begin is passed over; a begin without its end would not be. */
@@ -147,8 +161,7 @@ static void attach(struct nt_system_loader *loader, size_t at, const struct bpf_
 		loader->attach_failures++;
 }
 
-/* Detaches interrupts, or all. */
-static void detach(struct nt_system_loader *loader, bool only_interrupts)
+static void detach(struct nt_system_loader *loader, enum point_group group)
 {
 	struct bpf_program *program;
 	size_t at = 0;
@@ -157,7 +170,7 @@ static void detach(struct nt_system_loader *loader, bool only_interrupts)
 	{
 		if (at == NT_SYSTEM_PROGRAMS)
 			break;
-		if (loader->link[at] && (!only_interrupts || is_interrupt(point_of(program)))) {
+		if (loader->link[at] && group_of(point_of(program)) == group) {
 			(void)bpf_link__destroy(loader->link[at]);
 			loader->link[at] = NULL;
 		}
@@ -165,7 +178,7 @@ static void detach(struct nt_system_loader *loader, bool only_interrupts)
 	}
 }
 
-static void attach_all(struct nt_system_loader *loader, bool interrupts, bool ends)
+static void attach_part(struct nt_system_loader *loader, enum point_group group, bool ends)
 {
 	struct bpf_program *program;
 	size_t at = 0;
@@ -176,36 +189,79 @@ static void attach_all(struct nt_system_loader *loader, bool interrupts, bool en
 
 		if (at == NT_SYSTEM_PROGRAMS)
 			break;
-		if (is_end(point) == ends && is_interrupt(point) == interrupts)
+		if (is_end(point) == ends && group_of(point) == group)
 			attach(loader, at, program);
 		at++;
 	}
 }
 
+static void attach_group(struct nt_system_loader *loader, enum point_group group)
+{
+	attach_part(loader, group, true);
+	attach_part(loader, group, false);
+}
+
+static void set_work(struct nt_system_loader *loader, bool wanted)
+{
+	if (loader->is_attached == wanted)
+		return;
+	if (wanted) {
+		__atomic_store_n(&loader->programs->bss->work_since_ns, nt_clock_boot_ns(),
+				 __ATOMIC_RELAXED);
+		attach_group(loader, GROUP_WORK);
+	} else {
+		detach(loader, GROUP_WORK);
+	}
+	loader->is_attached = wanted;
+}
+
+static void set_switches(struct nt_system_loader *loader, bool wanted)
+{
+	struct host_bpf__bss *shared = loader->programs->bss;
+
+	if (loader->is_switch_attached == wanted)
+		return;
+	if (wanted) {
+		/* The clock goes on where it stood. */
+		__atomic_store_n(&shared->unobserved_ns,
+				 nt_clock_boot_ns() - loader->switch_clock_ns, __ATOMIC_RELAXED);
+		__atomic_store_n(&shared->slice_since_ns, loader->switch_clock_ns,
+				 __ATOMIC_RELAXED);
+		attach_group(loader, GROUP_SWITCH);
+	} else {
+		detach(loader, GROUP_SWITCH);
+		loader->switch_clock_ns = nt_clock_boot_ns() - shared->unobserved_ns;
+	}
+	loader->is_switch_attached = wanted;
+}
+
+static void set_interrupts(struct nt_system_loader *loader, bool wanted)
+{
+	if (loader->is_irq_attached == wanted)
+		return;
+	__atomic_store_n(&loader->programs->bss->irq_observed, 0, __ATOMIC_RELAXED);
+	if (wanted)
+		attach_group(loader, GROUP_INTERRUPT);
+	else
+		detach(loader, GROUP_INTERRUPT);
+	__atomic_store_n(&loader->programs->bss->irq_observed, wanted, __ATOMIC_RELAXED);
+	loader->is_irq_attached = wanted;
+}
+
 void nt_system_loader_set(struct nt_system_loader *loader, enum nt_event_budget_state state)
 {
-	const bool all = state != NT_EVENT_BUDGET_NOTHING;
-	const bool interrupts = state == NT_EVENT_BUDGET_ALL && !loader->has_irq_time;
-
-	if (!loader->programs)
+	if (!loader->programs || !loader->programs->bss)
 		return;
-	if (loader->is_irq_attached && !interrupts) {
-		__atomic_store_n(&loader->programs->bss->irq_observed, 0, __ATOMIC_RELAXED);
-		detach(loader, true);
-	}
-	if (loader->is_attached && !all)
-		detach(loader, false);
-	if (all && !loader->is_attached) {
-		attach_all(loader, false, true);
-		attach_all(loader, false, false);
-	}
-	if (interrupts && !loader->is_irq_attached) {
-		attach_all(loader, true, true);
-		attach_all(loader, true, false);
-		__atomic_store_n(&loader->programs->bss->irq_observed, 1, __ATOMIC_RELAXED);
-	}
-	loader->is_attached = all;
-	loader->is_irq_attached = interrupts;
+	set_interrupts(loader, state == NT_EVENT_BUDGET_ALL && !loader->has_irq_time);
+	set_work(loader, state != NT_EVENT_BUDGET_NOTHING);
+	set_switches(loader, state != NT_EVENT_BUDGET_NOTHING && state != NT_EVENT_BUDGET_BETWEEN);
+}
+
+uint64_t nt_system_loader_switch_clock(const struct nt_system_loader *loader)
+{
+	return loader->is_switch_attached
+		       ? nt_clock_boot_ns() - loader->programs->bss->unobserved_ns
+		       : loader->switch_clock_ns;
 }
 
 void nt_system_loader_load(const struct nt_system_loader *loader,

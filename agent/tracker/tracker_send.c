@@ -375,8 +375,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 		.rdma = take_rdma(tracker, rank),
 		.tcp = take_tcp(tracker, rank),
 		.ended = ended,
-		.shed = rank->shed |
-			(nt_window_system_is_shed(&rank->host_before) ? NT_WIRE_SHED_SYSTEM : 0),
+		.shed = rank->shed | nt_window_system_shed(&rank->host_before),
 		.outside_ns = tracker->options.outside_ns,
 	};
 	struct nt_process *process = rank->process;

@@ -10,7 +10,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 /* By the thread that was read both times. */
 static void fill_thread(const struct nt_host_times *was, const struct nt_host_times *is,
-			struct nt_host_evidence *host)
+			bool has_quota, struct nt_host_evidence *host)
 {
 	uint64_t wait_ns[NT_HOST_WAITS];
 
@@ -24,7 +24,8 @@ static void fill_thread(const struct nt_host_times *was, const struct nt_host_ti
 	host->off_cpu_other_ns = wait_ns[NT_HOST_WAIT_OTHER];
 	host->off_cpu_fault_ns = wait_ns[NT_HOST_WAIT_FAULT];
 	host->off_cpu_device_ns = wait_ns[NT_HOST_WAIT_DEVICE];
-	host->quota_ns = wait_ns[NT_HOST_WAIT_QUOTA];
+	if (!has_quota)
+		host->quota_ns = wait_ns[NT_HOST_WAIT_QUOTA];
 	/* The scheduler's own sum contains the quota; where it is not read, the tracepoints' does. */
 	if (!host->run_queue_ns)
 		host->run_queue_ns = wait_ns[NT_HOST_WAIT_RUN_QUEUE] + host->quota_ns;
@@ -70,7 +71,7 @@ static void fill_process(const struct nt_system_total *was, const struct nt_syst
 }
 
 /*
- * Without tracepoints: the pauses of the thread's groups. They are a sum over processors, and the thread
+ * Without tracepoints, or with estimates from them: the pauses of the thread's groups. They are a sum over processors, and the thread
  * was runnable in those that held it up.
  */
 static void fill_quota(const struct nt_host_sample *before, const struct nt_host_sample *now,
@@ -91,11 +92,15 @@ void nt_window_system_fill(const struct nt_host_sample *before, const struct nt_
 	host->system_ns = less(now->system.observed_ns, before->system.observed_ns);
 	if (!host->system_ns)
 		return;
-	fill_thread(&before->system.thread, &now->system.thread, host);
+	fill_thread(&before->system.thread, &now->system.thread,
+		    now->system.is_estimated && now->has_quota && before->has_quota, host);
 	fill_process(&before->system, &now->system, host);
 }
 
-bool nt_window_system_is_shed(const struct nt_host_sample *now)
+uint32_t nt_window_system_shed(const struct nt_host_sample *now)
 {
-	return now->has_system && now->system.is_shed;
+	if (!now->has_system)
+		return 0;
+	return (now->system.is_shed ? NT_WIRE_SHED_SYSTEM : 0) |
+	       (now->system.is_estimated ? NT_WIRE_SHED_SWITCHES : 0);
 }

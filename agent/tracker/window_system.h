@@ -12,7 +12,7 @@
  */
 void nt_window_system_fill(const struct nt_host_sample *before, const struct nt_host_sample *now,
 			   struct nt_host_evidence *host);
-/* True: they were let go, as they cost too much. */
-bool nt_window_system_is_shed(const struct nt_host_sample *now);
+/* NT_WIRE_SHED_*: what of them is not observed all the time, as it costs too much. */
+uint32_t nt_window_system_shed(const struct nt_host_sample *now);
 
 #endif

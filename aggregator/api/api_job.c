@@ -68,9 +68,9 @@ static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapsh
 /* The calls that an agent's governor has shed. */
 json_t *nt_api_shed(uint32_t shed)
 {
-	static const char *const names[] = {"launches",      "copies", "allocations",
-					    "syncs",         "order",  "functions",
-					    "communication", "gemms",  "system"};
+	static const char *const names[] = {"launches", "copies",    "allocations",   "syncs",
+					    "order",    "functions", "communication", "gemms",
+					    "system",   "switches"};
 	nt_autojson json_t *array = json_array();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -304,6 +304,89 @@ static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 	assert_true(out > 0);
 }
 
+/* ---- slices --------------------------------------------------------------------------------- */
+
+static void sleep_three_quarters(void *data)
+{
+	(void)data;
+	host_pause_ms(300);
+	host_burn_ms(100);
+}
+
+/* A byte goes to and fro between two processes on one CPU. */
+static void switch_all_the_time(void *data)
+{
+	int to[2], from[2];
+	char byte = 0;
+
+	(void)data;
+	host_pin(0);
+	if (pipe(to) < 0 || pipe(from) < 0)
+		_exit(1);
+	if (fork() == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	while (write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1)
+		;
+}
+
+/* Once a second, as the agent does; the child is read as at the end of a window. */
+static uint64_t pass_second(struct nt_system *system, pid_t pid, struct nt_system_stats *ret_stats)
+{
+	struct nt_system_total total = {0};
+
+	host_pause_ms(1000);
+	(void)nt_system_tick(system, nt_clock_boot_ns(), 1.0);
+	(void)nt_system_read(system, (uint32_t)pid, (uint32_t)pid, &total);
+	nt_system_stats(system, ret_stats);
+	return total.thread.wait_ns[NT_HOST_WAIT_SLEEP];
+}
+
+/* Another process switches so often that the budget pays for some of the time. */
+static void between_slices_waits_are_estimated(void **state)
+{
+	const struct nt_system_options options = {
+		.ring_bytes = 256 << 10, .events_max = 1, .budget = 0.04};
+	nt_auto(nt_system) struct nt_system *system = NULL;
+	struct nt_system_stats stats = {0};
+	uint64_t start_ns, sleep_ns, first_ns = 0, slices;
+	int go, go_often, seconds = 0;
+	/* Forked before: a process that has the links' descriptors keeps them attached. */
+	const pid_t pid = host_start(sleep_three_quarters, NULL, &go);
+	const pid_t often = host_start(switch_all_the_time, NULL, &go_often);
+
+	(void)state;
+	assert_int_equal(nt_system_new(&options, &system), 0);
+	nt_system_enrol(system, (uint32_t)pid, 1);
+	assert_int_equal(write(go, "", 1), 1);
+	assert_int_equal(write(go_often, "", 1), 1);
+	while (!stats.is_sliced && ++seconds < 30)
+		first_ns = pass_second(system, pid, &stats);
+	assert_true(stats.is_sliced && stats.is_attached && !stats.is_shed);
+	start_ns = nt_clock_boot_ns();
+	slices = stats.slices;
+	sleep_ns = first_ns;
+	for (seconds = 0; seconds < 90 && stats.slices < slices + 3; seconds++) {
+		const uint64_t now_ns = pass_second(system, pid, &stats);
+
+		/* Window by window, not all of it at the end of a slice. */
+		assert_true(now_ns >= sleep_ns + 200 * NT_MILLISECOND);
+		sleep_ns = now_ns;
+	}
+	const double part = (double)(sleep_ns - first_ns) / (double)(nt_clock_boot_ns() - start_ns);
+
+	printf("# %d s with 3 slices: asleep %.2f of the time\n", seconds, part);
+	host_stop(pid);
+	host_stop(often);
+	assert_true(nt_system_switch_share(system) < 1.0);
+	assert_int_equal(stats.slices, slices + 3);
+	assert_true(seconds > 5);
+	assert_true(part > 0.45 && part < 0.95);
+}
+
 /* ---- the end -------------------------------------------------------------------------------- */
 
 static void all_tracepoints_are_let_go_within_a_second(void **state)
@@ -384,6 +467,7 @@ int main(void)
 		HOST_CASE(single_events_come_from_level_1_on_and_are_bounded),
 		HOST_CASE(all_tracepoints_are_let_go_within_a_second),
 		cmocka_unit_test(nothing_stays_after_a_kill),
+		cmocka_unit_test(between_slices_waits_are_estimated),
 	};
 	struct host_test test = {0};
 	int r = host_open(&test);

@@ -42,7 +42,7 @@ static void the_cost_is_hits_times_their_cost(void **state)
 	assert_true(budget.cost == 1000 * 250.0 + 200 * 500.0 + 30 * 1000.0);
 }
 
-static void interrupts_are_let_go_first_and_then_all(void **state)
+static void interrupts_are_let_go_first_then_switches_then_all(void **state)
 {
 	struct nt_event_budget budget = make();
 	struct nt_event_budget_load load = {0};
@@ -53,8 +53,67 @@ static void interrupts_are_let_go_first_and_then_all(void **state)
 	assert_int_equal(pass(&budget, &load, 40001, 0, 0), NT_EVENT_BUDGET_NO_INTERRUPTS);
 	nt_event_budget_changed(&budget);
 	assert_int_equal(pass(&budget, &load, 50000, 0, 0), NT_EVENT_BUDGET_NO_INTERRUPTS);
-	assert_int_equal(pass(&budget, &load, 50000, 0, 0), NT_EVENT_BUDGET_NOTHING);
-	assert_int_equal(budget.sheds, 2);
+	assert_int_equal(pass(&budget, &load, 50000, 0, 0), NT_EVENT_BUDGET_BETWEEN);
+	assert_int_equal(pass(&budget, &load, 0, 0, 10001), NT_EVENT_BUDGET_NOTHING);
+	assert_int_equal(budget.sheds, 3);
+}
+
+/* Mean cost of ten minutes in ns a second, where a second with switches costs so much. */
+static double mean_of(uint64_t switches, uint64_t hits, uint64_t *ret_slices)
+{
+	struct nt_event_budget budget = make();
+	struct nt_event_budget_load load = {0};
+	double spent = 0.0;
+
+	budget.state = NT_EVENT_BUDGET_NO_INTERRUPTS;
+	(void)pass(&budget, &load, 0, 0, 0);
+	while (pass(&budget, &load, switches, 0, hits) != NT_EVENT_BUDGET_BETWEEN)
+		;
+	for (int i = 0; i < 600; i++) {
+		const bool observed = budget.state == NT_EVENT_BUDGET_SLICE;
+
+		(void)pass(&budget, &load, observed ? switches : 0, 0, hits);
+		assert_int_not_equal(budget.state, NT_EVENT_BUDGET_NOTHING);
+		spent += budget.cost / 600;
+	}
+	*ret_slices = budget.slices;
+	return spent;
+}
+
+static void slices_keep_the_mean_within_the_budget(void **state)
+{
+	uint64_t slices;
+
+	(void)state;
+	assert_in_range((uint64_t)mean_of(200000, 0, &slices), 8e6, 12e6);
+	assert_in_range(slices, 100, 140);
+	/* What runs all the time leaves less for slices. */
+	assert_in_range((uint64_t)mean_of(200000, 5000, &slices), 8e6, 12e6);
+	assert_in_range(slices, 45, 75);
+	/* Not so rarely that what happens in phases is missed, although that costs more. */
+	(void)mean_of(4000000, 0, &slices);
+	assert_in_range(slices, 19, 25);
+}
+
+static void what_is_cheap_again_is_observed_all_the_time(void **state)
+{
+	struct nt_event_budget budget = make();
+	struct nt_event_budget_load load = {0};
+	unsigned int slices = 0;
+
+	(void)state;
+	budget.state = NT_EVENT_BUDGET_NO_INTERRUPTS;
+	(void)pass(&budget, &load, 0, 0, 0);
+	while (pass(&budget, &load, 80000, 0, 0) != NT_EVENT_BUDGET_BETWEEN)
+		;
+	for (int i = 0; i < 60 && budget.state != NT_EVENT_BUDGET_NO_INTERRUPTS; i++) {
+		const bool observed = budget.state == NT_EVENT_BUDGET_SLICE;
+
+		slices += observed;
+		(void)pass(&budget, &load, observed ? 30000 : 0, 0, 0);
+	}
+	assert_int_equal(budget.state, NT_EVENT_BUDGET_NO_INTERRUPTS);
+	assert_int_equal(slices, 3);
 }
 
 static void a_busy_node_has_more_to_spend(void **state)
@@ -84,7 +143,7 @@ static unsigned int pause_of(struct nt_event_budget *budget, struct nt_event_bud
 {
 	unsigned int seconds = 0;
 
-	while (pass(budget, load, 1000000, 0, 0) != NT_EVENT_BUDGET_NOTHING)
+	while (pass(budget, load, 0, 0, 1000000) != NT_EVENT_BUDGET_NOTHING)
 		;
 	nt_event_budget_changed(budget);
 	while (pass(budget, load, 0, 0, 0) == NT_EVENT_BUDGET_NOTHING)
@@ -125,7 +184,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cost_is_hits_times_their_cost),
-		cmocka_unit_test(interrupts_are_let_go_first_and_then_all),
+		cmocka_unit_test(interrupts_are_let_go_first_then_switches_then_all),
+		cmocka_unit_test(slices_keep_the_mean_within_the_budget),
+		cmocka_unit_test(what_is_cheap_again_is_observed_all_the_time),
 		cmocka_unit_test(a_busy_node_has_more_to_spend),
 		cmocka_unit_test(without_a_budget_all_stays),
 		cmocka_unit_test(it_is_tried_again_after_longer_and_longer_pauses),

@@ -147,14 +147,35 @@ static void without_both_readings_nothing_is_filled(void **state)
 	assert_int_equal(host.system_ns + host.oom_kills, 0);
 }
 
-static void detached_tracepoints_are_told(void **state)
+static void what_is_not_observed_all_the_time_is_stated(void **state)
 {
 	(void)state;
-	assert_false(nt_window_system_is_shed(&now));
+	assert_int_equal(nt_window_system_shed(&now), 0);
 	now.system.is_shed = true;
-	assert_true(nt_window_system_is_shed(&now));
+	assert_int_equal(nt_window_system_shed(&now), NT_WIRE_SHED_SYSTEM);
+	now.system.is_shed = false;
+	now.system.is_estimated = true;
+	assert_int_equal(nt_window_system_shed(&now), NT_WIRE_SHED_SWITCHES);
 	now.has_system = false;
-	assert_false(nt_window_system_is_shed(&now));
+	assert_int_equal(nt_window_system_shed(&now), 0);
+}
+
+/* In slices a quota is an estimate; the groups' own sums are exact. */
+static void estimates_do_not_replace_the_quota_of_the_groups(void **state)
+{
+	(void)state;
+	before.has_quota = now.has_quota = true;
+	before.quota_ns = 100;
+	now.quota_ns = 400;
+	now.system.thread.wait_ns[NT_HOST_WAIT_QUOTA] = 90;
+	now.system.is_estimated = true;
+	struct nt_host_evidence host = {.run_queue_ns = 1000};
+
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 300);
+	now.system.is_estimated = false;
+	nt_window_system_fill(&before, &now, &host);
+	assert_int_equal(host.quota_ns, 90);
 }
 
 /* Of the groups' pauses only those in which the thread was runnable are its own. */
@@ -191,7 +212,8 @@ int main(void)
 		CASE(sums_of_the_process_contain_its_workers),
 		CASE(another_device_than_before_has_no_difference),
 		CASE(without_both_readings_nothing_is_filled),
-		CASE(detached_tracepoints_are_told),
+		CASE(what_is_not_observed_all_the_time_is_stated),
+		CASE(estimates_do_not_replace_the_quota_of_the_groups),
 		CASE(without_tracepoints_the_quota_is_that_of_the_groups),
 	};
 
