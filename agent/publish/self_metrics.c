@@ -155,6 +155,7 @@ static const struct metric_row rows[] = {
 	COUNTER("profile_samples_not_whole", "reason=\"empty\"", profiler.empty, NOT_WHOLE),
 	COUNTER("profile_samples_not_whole", "reason=\"lost\"", profiler.lost, NOT_WHOLE),
 	COUNTER("profiles_unsent", "reason=\"gone\"", profiles_unsent, UNSENT_PROFILE),
+	COUNTER("profiles_unsent", "reason=\"ended\"", tracker.profiles_left, UNSENT_PROFILE),
 	COUNTER("profiles_unsent", "reason=\"replaced\"", tracker.profiles_replaced,
 		UNSENT_PROFILE),
 	COUNTER("profiles_unsent", "reason=\"too-large\"", publisher.dropped_profiles,

@@ -155,6 +155,7 @@ struct nt_tracker_stats {
 	struct nt_tracker_detail_stats detail;
 	uint64_t stacks_replaced; /* by a newer one, before a window sent them */
 	uint64_t profiles_replaced; /* the same of a result */
+	uint64_t profiles_left; /* of processes that ended, over the one of the last window */
 	uint64_t no_memory;
 	uint64_t memory_given_up; /* processes, by nt_tracker_give_back() */
 	uint64_t lost_events; /* from nt_tracker_lost_of() and the counters of processes */

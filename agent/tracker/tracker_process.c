@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "agent/profile/window_profile.h"
 #include "common/system/clock.h"
 
 #define REFUSED_NS  (100 * NT_MILLISECOND) /* between two requests of a process for a slot */
@@ -42,6 +43,8 @@ void nt_tracker_free_process(struct nt_tracker *tracker, struct nt_process *proc
 		nt_tracker_add_gpu_records(&tracker->stats, process->gpu_records);
 	if (process->heap)
 		nt_tracker_add_heap(&tracker->stats, process->heap);
+	for (uint32_t i = 0; i < process->profiles; i++)
+		tracker->stats.profiles_left += !process->profile[i]->wire.is_running;
 	nt_process_free(process);
 }
 

@@ -188,6 +188,26 @@ static void profiles_over_the_cap_replace_the_oldest(void **state)
 	assert_string_equal(sent, "2345");
 }
 
+static void what_the_last_window_cannot_hold_is_counted(void **state)
+{
+	struct nt_tracker_stats stats;
+	char sent[16];
+	size_t before;
+
+	(void)state;
+	begin_job();
+	before = node.windows;
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(1, false)));
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(2, false)));
+	assert_true(nt_tracker_profile_taken(node.tracker, PID, PID, make_profile(3, true)));
+	nt_tracker_exited(node.tracker, PID, PID, node.now_ns);
+	nt_tracker_tick(node.tracker, node.now_ns);
+	requests_sent(before, sent);
+	assert_string_equal(sent, "1");
+	nt_tracker_stats(node.tracker, &stats);
+	assert_int_equal(stats.profiles_left, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +219,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_processes_have_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_profile_is_in_one_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(profiles_over_the_cap_replace_the_oldest, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_the_last_window_cannot_hold_is_counted, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_no_window_sent_is_freed_with_its_process,
 						set_up, tear_down),
