@@ -7,8 +7,7 @@ set -euo pipefail
 # shellcheck source=tests/real/host_faults.sh
 . tests/real/host_faults.sh
 
-# Memory pressure makes so many switches that the budget lets the tracepoints go; a neighbour may be passed
-# over: both are in make bench-host alone.
+# A neighbour may be passed over: that is in make bench-host alone.
 # shellcheck disable=SC2034 # of the library
-host_faults=(quota loader garbage loss)
+host_faults=(quota loader memory garbage loss)
 host_test gloo
