@@ -147,6 +147,7 @@ int nt_thread_wait_read(uint32_t pid, uint32_t tid, struct nt_thread_wait *ret_w
 	n = read_of_thread(pid, tid, "syscall", text);
 	if (n > 0)
 		wait.is_blocked = nt_thread_wait_parse(text, (size_t)n, &wait.sp, &wait.pc);
+	wait.was_awake = n > 0 && !wait.is_blocked;
 	*ret_wait = wait;
 	return 0;
 }
@@ -158,7 +159,8 @@ bool nt_thread_wait_is_steady(uint32_t pid, uint32_t tid, const struct nt_thread
 	bool is_of_switches;
 	uint64_t runs;
 
-	if (!before->has_runs || (was_running && before->is_blocked))
+	/* A thread that is about to sleep has the state already, and may still run on instead. */
+	if (!before->has_runs || (was_running ? before->is_blocked : before->was_awake))
 		return false;
 	/* One that was blocked, and has not been given a processor, has not run. */
 	if ((was_running || before->is_of_switches) &&

@@ -14,6 +14,7 @@ struct nt_thread_wait {
 	char name[NT_STACK_NAME];
 	char state; /* of /proc/PID/task/TID/stat; '?': not known */
 	bool is_blocked; /* the registers are known: it is in the kernel and does not run */
+	bool was_awake; /* a processor had it when they were to be read, whatever the state says */
 	uint64_t sp, pc;
 	bool has_runs;
 	bool is_of_switches; /* see `runs` */

@@ -237,6 +237,10 @@ static void what_has_run_is_not_steady(void **state)
 	wait.state = 'R'; /* it was running, and sleeps now */
 	assert_false(nt_thread_wait_is_steady((uint32_t)sleeper.pid, (uint32_t)sleeper.pid, &wait));
 	wait.state = 'S';
+	assert_false(wait.was_awake);
+	wait.was_awake = true; /* it was about to sleep, but ran on instead */
+	assert_false(nt_thread_wait_is_steady((uint32_t)sleeper.pid, (uint32_t)sleeper.pid, &wait));
+	wait.was_awake = false;
 	wait.has_runs = false;
 	assert_false(nt_thread_wait_is_steady((uint32_t)sleeper.pid, (uint32_t)sleeper.pid, &wait));
 	end_sleeper();
