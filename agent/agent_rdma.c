@@ -61,6 +61,14 @@ static uint32_t row_of(int library)
 	return row;
 }
 
+static uint64_t owner_of(void *data, uint32_t pid)
+{
+	struct nt_owner owner;
+
+	(void)data;
+	return nt_owner_read(pid, &owner) == 0 ? owner.id : 0;
+}
+
 static int attach(void *data, int library, uint32_t pid, uint64_t start_ns, int fd, uint64_t offset)
 {
 	struct nt_agent *agent = data;
@@ -169,6 +177,7 @@ int nt_agent_open_rdma(struct nt_agent *agent)
 		.traffic = traffic,
 		.forget = forget,
 		.watch = watch,
+		.owner = owner_of,
 		.totals = totals,
 		.address = address,
 		.data = agent,

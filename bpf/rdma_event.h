@@ -125,7 +125,7 @@ struct nt_rdma_watch {
 	__u32 generation; /* changes when completions are observed again */
 	__u32 is_polled; /* completions are observed now */
 	__u32 window; /* changes when the traffic was read */
-	__u32 unused;
+	__u32 pairs_max; /* entries of the process in the table of traffic; 0: NT_RDMA_PROCESS_QPS */
 };
 
 _Static_assert(sizeof(struct nt_event_verbs) == 136, "ring buffer layout");

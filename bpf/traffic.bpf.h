@@ -84,6 +84,14 @@ static __noinline int report_qp(__u32 row, __u64 qp, const struct nt_rdma_key *k
 	return 0;
 }
 
+/* Entries that the process may have: the agent divides the table among owners. */
+static __always_inline __u32 most_pairs(__u32 pid)
+{
+	const struct nt_rdma_watch *watch = bpf_map_lookup_elem(&rdma_watches, &pid);
+
+	return watch && watch->pairs_max ? watch->pairs_max : NT_RDMA_PROCESS_QPS;
+}
+
 /* NULL: no room. qp: its address, or 0. */
 static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 						      const struct nt_rdma_key *key)
@@ -93,7 +101,7 @@ static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 
 	if (!totals)
 		return NULL;
-	if (totals->seen < NT_RDMA_PROCESS_QPS + totals->ended &&
+	if (totals->seen < most_pairs(key->pid) + totals->ended &&
 	    bpf_map_update_elem(&traffic, key, &no_traffic, BPF_NOEXIST) == 0) {
 		__sync_fetch_and_add(&totals->seen, 1);
 		report_qp(row, qp, key);

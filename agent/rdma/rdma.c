@@ -58,6 +58,7 @@ void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	rdma->hooks.forget(rdma->hooks.data, &pair->key);
 	nt_queue_pairs_remove(&process->pairs, pair);
 	rdma->pairs--;
+	process->owner->pairs--;
 }
 
 static void free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
@@ -74,6 +75,7 @@ static void free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
 		nt_rdma_forget_pair(rdma, process, process->pairs.table);
 	rdma->stats.queue_pairs_over_cap += process->pairs.over_cap;
 	nt_closep(&process->fd);
+	nt_rdma_share_leave(rdma, process);
 	HASH_DEL(rdma->process, process);
 	free(process);
 }
@@ -116,9 +118,12 @@ static struct nt_rdma_process *take_process(struct nt_rdma *rdma, uint32_t pid)
 		return NULL;
 	process->pid = pid;
 	process->fd = -1;
-	HASH_ADD(hh, rdma->process, pid, sizeof(process->pid), process);
-	if (!process->is_lost)
-		return process;
+	if (nt_rdma_share_join(rdma, process)) {
+		HASH_ADD(hh, rdma->process, pid, sizeof(process->pid), process);
+		if (!process->is_lost)
+			return process;
+		nt_rdma_share_leave(rdma, process);
+	}
 	free(process);
 	return NULL;
 }
@@ -211,6 +216,7 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	const struct nt_rdma_key key = {
 		.pid = process->pid, .qpn = event->qpn, .context = event->context};
 	struct nt_queue_pair *pair = nt_queue_pairs_find(&process->pairs, &key);
+	size_t held;
 
 	if (event->verb == NT_VERB_DESTROY_QP) {
 		end_pair(rdma, process, pair);
@@ -219,14 +225,15 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	/* A number is used anew. Its figures go on: some of it may be in them. */
 	if (event->verb == NT_VERB_CREATE_QP && pair)
 		nt_queue_pair_reset(pair);
-	if (rdma->pairs >= NT_RDMA_QPS && !nt_queue_pairs_find(&process->pairs, &key)) {
+	if (!nt_queue_pairs_find(&process->pairs, &key) && !nt_rdma_share_admit(rdma, process)) {
 		process->pairs.over_cap++;
 		rdma->hooks.forget(rdma->hooks.data, &key);
 		return;
 	}
-	rdma->pairs -= HASH_COUNT(process->pairs.table);
+	held = HASH_COUNT(process->pairs.table);
 	pair = nt_queue_pairs_take(&process->pairs, &key);
-	rdma->pairs += HASH_COUNT(process->pairs.table);
+	rdma->pairs += HASH_COUNT(process->pairs.table) - held;
+	process->owner->pairs += HASH_COUNT(process->pairs.table) - held;
 	if (!pair) {
 		rdma->hooks.forget(rdma->hooks.data, &key);
 		return;
@@ -336,12 +343,6 @@ static int library_of(enum nt_rdma_link_kind kind)
 	return kind == NT_RDMA_LINK_POST ? NT_LIBRARY_RDMA_POST : NT_LIBRARY_RDMA_POLL;
 }
 
-static void watch(struct nt_rdma *rdma, struct nt_rdma_process *process)
-{
-	process->is_watched = true;
-	rdma->hooks.watch(rdma->hooks.data, process->pid, &process->watch);
-}
-
 static void attach(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		   enum nt_rdma_link_kind kind)
 {
@@ -367,7 +368,7 @@ static void detach(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	if (kind != NT_RDMA_LINK_POLL)
 		return;
 	process->watch.is_polled = 0;
-	watch(rdma, process);
+	nt_rdma_watch_process(rdma, process);
 }
 
 void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t start_ns, int result,
@@ -394,11 +395,11 @@ void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t star
 	link->since_ns = now_ns;
 	link->failures = 0;
 	rdma->stats.attached++;
-	if (kind != NT_RDMA_LINK_POLL)
-		return;
-	process->watch.generation++;
-	process->watch.is_polled = 1;
-	watch(rdma, process);
+	if (kind == NT_RDMA_LINK_POLL) {
+		process->watch.generation++;
+		process->watch.is_polled = 1;
+	}
+	nt_rdma_watch_process(rdma, process);
 }
 
 static bool is_open(const struct nt_rdma_slices *slices, uint64_t real_ns)

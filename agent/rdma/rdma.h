@@ -52,6 +52,8 @@ struct nt_rdma_hooks {
 	void (*forget)(void *data, const struct nt_rdma_key *key);
 	/* Sets what the kernel side does for the process; NULL: deletes it. */
 	void (*watch)(void *data, uint32_t pid, const struct nt_rdma_watch *watch);
+	/* Whose the process is (agent/identity/owner.h). 0: not known. */
+	uint64_t (*owner)(void *data, uint32_t pid);
 	bool (*totals)(void *data, uint32_t pid, struct nt_verbs_totals *ret_totals);
 	/* The address of a port of this node. False: not known. */
 	bool (*address)(void *data, const char *device, uint32_t port, uint32_t index,

@@ -29,6 +29,15 @@ struct nt_rdma_link {
 	uint32_t failures;
 };
 
+/* Who the processes belong to: a pod, a container or a user (agent/identity/owner.h). */
+struct nt_rdma_owner {
+	uint64_t id; /* 0: not known, which is one owner, too */
+	uint32_t processes;
+	size_t pairs;
+	bool is_lost; /* out of memory when it was added */
+	UT_hash_handle hh;
+};
+
 struct nt_rdma_process {
 	uint32_t pid, level;
 	uint64_t start_ns; /* 0: not known yet */
@@ -49,6 +58,7 @@ struct nt_rdma_process {
 	struct nt_rdma_link link[NT_RDMA_LINKS];
 	struct nt_rdma_watch watch;
 	struct nt_queue_pairs pairs;
+	struct nt_rdma_owner *owner;
 	uint64_t refreshed_ns;
 	UT_hash_handle hh;
 };
@@ -73,6 +83,7 @@ struct nt_rdma {
 	struct nt_rdma_hooks hooks;
 	struct nt_rdma_process *process; /* uthash, owned, oldest first */
 	size_t pairs; /* of all processes */
+	struct nt_rdma_owner *owner; /* uthash, owned */
 	struct nt_rdma_provider_place place[NT_RDMA_PROVIDERS];
 	size_t places; /* so far */
 	struct nt_rdma_stats stats;
@@ -88,5 +99,18 @@ struct nt_rdma {
 /* Forgets the queue pair, its traffic included. */
 void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 			 struct nt_queue_pair *pair);
+
+/* agent/rdma/rdma_share.c: false if there is no memory. */
+bool nt_rdma_share_join(struct nt_rdma *rdma, struct nt_rdma_process *process);
+void nt_rdma_share_leave(struct nt_rdma *rdma, struct nt_rdma_process *process);
+/*
+ * Makes room for one more queue pair of the process: half of the table is open to all, the other half to
+ * owners below their share. At the cap one of the owner with most is forgotten. False: no room.
+ */
+bool nt_rdma_share_admit(struct nt_rdma *rdma, const struct nt_rdma_process *process);
+/* What the kernel side may hold of the process. */
+uint32_t nt_rdma_share_of(const struct nt_rdma *rdma, const struct nt_rdma_process *process);
+/* Sets what the kernel side does for the process, its share included. */
+void nt_rdma_watch_process(struct nt_rdma *rdma, struct nt_rdma_process *process);
 
 #endif

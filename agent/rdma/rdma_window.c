@@ -131,7 +131,7 @@ static void send_rows(struct nt_rdma *rdma, struct nt_rdma_process *process, uin
 	rdma->stats.unread += window->unread;
 	process->watch.window++;
 	if (process->is_watched)
-		rdma->hooks.watch(rdma->hooks.data, process->pid, &process->watch);
+		nt_rdma_watch_process(rdma, process);
 }
 
 const struct nt_rdma_window *nt_rdma_take_window(struct nt_rdma *rdma, uint32_t pid,

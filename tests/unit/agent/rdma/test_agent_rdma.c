@@ -25,6 +25,7 @@ enum {
 	/* enum ibv_qp_attr_mask */
 	CONNECTS = 1 << 0 | 1 << 7 | 1 << 20,
 	KEYS = 64,
+	FOREIGN = 1000000,
 };
 
 #define START_NS (100 * NT_SECOND)
@@ -117,12 +118,20 @@ static bool address(void *data, const char *device, uint32_t port, uint32_t inde
 	return strcmp(device, "mlx5_0") == 0;
 }
 
+/* Processes from FOREIGN on belong to one owner; each other one has its own. */
+static uint64_t owner_of(void *data, uint32_t pid)
+{
+	(void)data;
+	return pid < FOREIGN ? pid : FOREIGN;
+}
+
 static const struct nt_rdma_hooks hooks = {.find = find,
 					   .attach = attach,
 					   .detach = detach,
 					   .traffic = traffic,
 					   .forget = forget,
 					   .watch = watch,
+					   .owner = owner_of,
 					   .totals = totals,
 					   .address = address};
 
@@ -488,21 +497,53 @@ static void queue_pairs_of_a_process_are_capped_and_counted(void **state)
 	nt_rdma_free(rdma);
 }
 
-static void queue_pairs_of_all_processes_are_capped(void **state)
+static void create_pairs(struct nt_rdma *rdma, uint32_t pid, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nt_event_verbs event = event_of(NT_VERB_CREATE_QP, pid, i + 1);
+
+		nt_rdma_event(rdma, &event);
+	}
+}
+
+/* One owner has half of the table at most. */
+static void queue_pairs_of_one_owner_are_capped(void **state)
 {
 	struct nt_rdma *rdma = open_rdma();
 	struct nt_rdma_stats stats;
 
 	(void)state;
-	for (uint32_t pid = 1; pid <= 20; pid++)
-		for (uint32_t i = 0; i < 1000; i++) {
-			const struct nt_event_verbs event = event_of(NT_VERB_CREATE_QP, pid, i + 1);
+	for (uint32_t i = 0; i < 20; i++)
+		create_pairs(rdma, FOREIGN + i, 1000);
+	nt_rdma_stats(rdma, &stats);
+	assert_int_equal(stats.queue_pairs, NT_RDMA_QPS / 2);
+	assert_int_equal(stats.queue_pairs_over_cap, 20000 - NT_RDMA_QPS / 2);
+	nt_rdma_free(rdma);
+}
 
-			nt_rdma_event(rdma, &event);
-		}
+/* Who comes later has its share, as that of others is taken back. */
+static void an_owner_that_comes_later_has_its_share(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+	struct nt_rdma_stats stats;
+	const struct nt_rdma_window *window;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		create_pairs(rdma, FOREIGN + i, 1000);
+	for (uint32_t pid = 1; pid <= 12; pid++)
+		create_pairs(rdma, pid, 1000);
 	nt_rdma_stats(rdma, &stats);
 	assert_int_equal(stats.queue_pairs, NT_RDMA_QPS);
-	assert_int_equal(stats.queue_pairs_over_cap, 20000 - NT_RDMA_QPS);
+	/* 16,384 / 15 are more than it has. */
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	create_pairs(rdma, PID, 1000);
+	window = nt_rdma_take_window(rdma, PID, NOW_NS);
+	assert_non_null(window);
+	assert_int_equal(window->pairs, 1000);
+	assert_int_equal(window->pairs_over_cap, 0);
+	nt_rdma_stats(rdma, &stats);
+	assert_int_equal(stats.queue_pairs, NT_RDMA_QPS);
 	nt_rdma_free(rdma);
 }
 
@@ -551,7 +592,8 @@ int main(void)
 		cmocka_unit_test(a_destroyed_queue_pair_is_sent_once_more),
 		cmocka_unit_test(what_cannot_be_seen_is_stated),
 		cmocka_unit_test(queue_pairs_of_a_process_are_capped_and_counted),
-		cmocka_unit_test(queue_pairs_of_all_processes_are_capped),
+		cmocka_unit_test(queue_pairs_of_one_owner_are_capped),
+		cmocka_unit_test(an_owner_that_comes_later_has_its_share),
 		cmocka_unit_test(processes_are_capped_and_ranks_stay),
 		cmocka_unit_test(another_process_with_the_pid_begins_anew),
 	};
