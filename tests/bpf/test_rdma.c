@@ -514,28 +514,24 @@ static void a_flood_of_queue_pairs_stays_within_the_share_of_its_process(void **
 	const struct nt_rdma_watch few = {.pairs_max = FEW};
 	size_t with_traffic = 0, refused = 0;
 
-	(void)state;
-	assert_non_null(qp);
+	assert_true(qp && !*state);
 	run = start();
-	assert_true(nt_attach_verbs(run->h.attach, (uint32_t)getpid(), &totals));
-	for (size_t i = 0; i < MANY; i++) {
-		qp[i] = fake_verbs_qp(&fake, 1);
-		assert_non_null(qp[i]);
-	}
+	for (size_t i = 0; i < MANY; i++)
+		assert_non_null(qp[i] = fake_verbs_qp(&fake, 1));
 	*fake.ignores = 1;
-	/* The agent may leave it fewer, for the sake of other owners. */
+	/* Fewer, for the sake of other owners. */
 	nt_traffic_map_watch(run->h.attach, (uint32_t)getpid(), &few);
-	for (size_t i = 0; i < 2 * FEW; i++)
+	for (size_t i = 0; i < 2 * FEW; i++) {
 		post(qp[i], IBV_WR_SEND, i, 1);
-	for (size_t i = 0; i < 2 * FEW; i++)
 		refused += traffic_of(run, qp[i]).posts[NT_RDMA_SEND] == 0;
+	}
 	assert_in_range(refused, FEW, FEW + 64);
 	nt_traffic_map_watch(run->h.attach, (uint32_t)getpid(), NULL);
-	for (size_t i = 0; i < MANY; i++)
+	for (size_t i = 0; i < MANY; i++) {
 		post(qp[i], IBV_WR_SEND, i, 1);
-	for (size_t i = 0; i < MANY; i++)
 		with_traffic += traffic_of(run, qp[i]).posts[NT_RDMA_SEND] > 0;
-	/* Those of the other tests are in the table, too. */
+	}
+	/* Those of other tests, too. */
 	assert_in_range(with_traffic, NT_RDMA_PROCESS_QPS - 64, NT_RDMA_PROCESS_QPS);
 	assert_true(nt_attach_verbs(run->h.attach, (uint32_t)getpid(), &totals));
 	assert_true(totals.created >= MANY);

@@ -539,9 +539,7 @@ static void an_owner_that_comes_later_has_its_share(void **state)
 	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
 	create_pairs(rdma, PID, 1000);
 	window = nt_rdma_take_window(rdma, PID, NOW_NS);
-	assert_non_null(window);
-	assert_int_equal(window->pairs, 1000);
-	assert_int_equal(window->pairs_over_cap, 0);
+	assert_true(window && window->pairs == 1000 && !window->pairs_over_cap);
 	nt_rdma_stats(rdma, &stats);
 	assert_int_equal(stats.queue_pairs, NT_RDMA_QPS);
 	nt_rdma_free(rdma);
