@@ -19,9 +19,12 @@
 #include "common/system/clock.h"
 #include "engine/nodes/fleet.h"
 
+#ifndef FEED_GAUGES /* a test may want more */
+#define FEED_GAUGES 12
+#endif
+
 enum {
 	FEED_NODES = 10,
-	FEED_GAUGES = 12,
 	FEED_METRICS = FEED_GAUGES + 2,
 	FEED_LEARN = 1440, /* rows; the first refit comes after 500 */
 	FEED_VECTORS = 3, /* a minute */
@@ -45,6 +48,9 @@ struct feed_node {
 	size_t gauge, gauges; /* the first one, and how many */
 	double factor, retransmit_rate;
 	bool is_silent;
+	/* Changes a vector before it is sent; NULL: none. *metrics may be made less. */
+	void (*spoil)(struct feed_node *node, struct nt_metric_value *metric, size_t *metrics);
+	uint64_t spoiled; /* vectors since then */
 };
 
 struct feed_event {
@@ -213,11 +219,16 @@ static inline void feed_run(struct feed *feed, size_t minutes)
 		feed->now_ns += FEED_VECTOR_NS;
 		for (size_t n = 0; n < feed->nodes; n++) {
 			struct feed_node *node = &feed->node[n];
+			size_t metrics = FEED_METRICS;
 
 			if (node->is_silent)
 				continue;
 			feed_fill(feed, node, text, metric);
-			feed_send(feed, node, metric, FEED_METRICS);
+			if (node->spoil) {
+				node->spoil(node, metric, &metrics);
+				node->spoiled++;
+			}
+			feed_send(feed, node, metric, metrics);
 		}
 	}
 }
