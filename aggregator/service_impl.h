@@ -50,6 +50,8 @@ struct nt_service {
 	uint64_t held_until_ns; /* retry time for others' incidents; 0: none is held */
 	uint64_t waited_ns; /* idle time since the last sweep */
 	uint64_t sink_errors, save_errors;
+	uint64_t restarts_since_ns; /* nodes learned anew that the log names: since, and how many */
+	uint32_t restarts_logged;
 	uint64_t assigned, revoked, lost, foreign_incidents, foreign_refused;
 	struct nt_self_metrics_sum gone; /* counters of former shards */
 	struct nt_bus_lag lag;

@@ -5,7 +5,12 @@
 #include <string.h>
 
 #include "aggregator/group/node_incident.h"
+#include "common/system/clock.h"
 #include "common/system/log.h"
+
+enum {
+	MOST_LOGGED = 10, /* nodes learned anew, a minute: a vector can claim any boot */
+};
 
 /* ---- incidents ------------------------------------------------------------------------------- */
 
@@ -62,6 +67,24 @@ static void take_alarm(void *data, const struct nt_fleet *fleet, const struct nt
 			nt_engine_mark_node(one->engine, node->name);
 }
 
+static void log_restart(void *data, const struct nt_fleet_node *node)
+{
+	struct nt_service *service = data;
+	const uint64_t now_ns = nt_clock_mono_ns();
+
+	if (!service->restarts_since_ns || now_ns - service->restarts_since_ns >= NT_MINUTE) {
+		service->restarts_since_ns = now_ns;
+		service->restarts_logged = 0;
+	}
+	if (service->restarts_logged == MOST_LOGGED)
+		return;
+	service->restarts_logged++;
+	nt_info("node '%s' is learned anew (%s): it cannot alarm until then%s", node->name,
+		nt_fleet_reason_name(node->reason),
+		service->restarts_logged == MOST_LOGGED ? "; more of this minute are only counted"
+							: "");
+}
+
 void nt_service_join_nodes(void *data, const struct nt_wire_incident *incident)
 {
 	struct nt_service *service = data;
@@ -81,7 +104,7 @@ static bool owns(void *data, uint32_t shard)
 
 int nt_service_open_nodes(struct nt_service *service)
 {
-	const struct nt_node_desk_handler handler = {owns, take_alarm, service};
+	const struct nt_node_desk_handler handler = {owns, take_alarm, log_restart, service};
 	struct nt_fleet_options options = service->options.fleet;
 	int r;
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/anomaly/node_page.h"
 #include "cli/anomaly/node_report.h"
 #include "cli/anomaly/node_series.h"
 #include "cli/flight/flight.h"
@@ -297,6 +298,15 @@ static int analyze_recording(const struct analyze_config *config, const struct n
 	return print(config, &report, NULL);
 }
 
+static int save_node_page(const struct analyze_config *config, const struct nt_sources *sources,
+			  const struct nt_fleet_series *fleet)
+{
+	struct nt_node_page page = {.fleet = fleet, .source = config->paths.value[0]};
+
+	page.note = nt_sources_notes(sources, &page.notes);
+	return nt_node_page_save(&page, config->html);
+}
+
 /* Tables of nodes' metrics: scores in place of verdicts. */
 static int analyze_metrics(const struct analyze_config *config, const struct nt_sources *sources,
 			   const struct nt_sources_choice *choice)
@@ -313,7 +323,7 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 	};
 	int r;
 
-	if (config->windows || config->html || config->output > OUTPUT_JSON)
+	if (config->windows || config->output > OUTPUT_JSON)
 		return fail("tables of metrics are printed as text or JSON alone");
 	r = nt_fleet_series_run(&wanted, choice->path, choice->paths, &fleet, &error);
 	if (r < 0)
@@ -322,6 +332,9 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 					  : nt_node_report_text(fleet, &buf);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
+	r = config->html ? save_node_page(config, sources, fleet) : 0;
+	if (r < 0)
+		return fail_page(config->html, r);
 	r = config->scores ? nt_node_report_save_scores(fleet, config->scores) : 0;
 	return r < 0 ? fail_page(config->scores, r) : print_buffer(&buf);
 }

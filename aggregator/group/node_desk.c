@@ -78,11 +78,19 @@ static void pass_alarm(void *data, struct nt_fleet_node *node, enum nt_fleet_cha
 	desk->handler.alarm(desk->handler.data, desk->fleet, node, change, real_ns);
 }
 
+static void pass_restart(void *data, const struct nt_fleet_node *node)
+{
+	const struct nt_node_desk *desk = data;
+
+	if (desk->handler.restarted)
+		desk->handler.restarted(desk->handler.data, node);
+}
+
 int nt_node_desk_new(const struct nt_fleet_options *options,
 		     const struct nt_node_desk_handler *handler, struct nt_node_desk **ret_desk)
 {
 	struct nt_node_desk *desk = calloc(1, sizeof(*desk));
-	const struct nt_fleet_handler of_fleet = {owns_shard, pass_alarm, desk};
+	const struct nt_fleet_handler of_fleet = {owns_shard, pass_alarm, pass_restart, desk};
 	int r;
 
 	if (!desk)

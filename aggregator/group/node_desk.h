@@ -20,6 +20,7 @@ struct nt_node_desk_handler {
 	bool (*owns)(void *data, uint32_t shard);
 	void (*alarm)(void *data, const struct nt_fleet *fleet, const struct nt_fleet_node *node,
 		      enum nt_fleet_change change, uint64_t real_ns);
+	void (*restarted)(void *data, const struct nt_fleet_node *node); /* it is learned anew */
 	void *data;
 };
 

@@ -39,6 +39,7 @@ void nt_fleet_series_free(struct nt_fleet_series *fleet)
 		free(series->alarm);
 	}
 	free(fleet->series);
+	free(fleet->threshold_row);
 	free(fleet);
 }
 
@@ -195,6 +196,7 @@ static int take_series_row(struct nt_node_series *series, struct fleet_work *wor
 		return r;
 	series->score[at] = score.is_learning ? 0.0 : score.score;
 	series->alarm_row[at] = score.is_alarm;
+	series->is_learning = score.is_learning;
 	r = note_alarm(series, work->node[i], at, &score);
 	chart = nt_anomaly_node_refit_due(work->node[i]);
 	/* A refit that does not converge leaves the old subspace in force. */
@@ -222,18 +224,21 @@ static const double *find_medians(const struct nt_fleet_series *fleet, struct fl
 
 static int score_rows(struct nt_fleet_series *fleet, struct fleet_work *work)
 {
-	size_t rows = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < fleet->count; i++)
-		if (fleet->series[i].table->rows > rows)
-			rows = fleet->series[i].table->rows;
-	for (size_t at = 0; at < rows && r == 0; at++) {
+		if (fleet->series[i].table->rows > fleet->rows)
+			fleet->rows = fleet->series[i].table->rows;
+	fleet->threshold_row = calloc(fleet->rows, sizeof(*fleet->threshold_row));
+	if (!fleet->threshold_row)
+		return -ENOMEM;
+	for (size_t at = 0; at < fleet->rows && r == 0; at++) {
 		const double *peers = fleet->has_peers ? find_medians(fleet, work, at) : NULL;
 
 		for (size_t i = 0; i < fleet->count && r == 0; i++)
 			if (at < fleet->series[i].table->rows)
 				r = take_series_row(&fleet->series[i], work, i, at, peers);
+		fleet->threshold_row[at] = work->budget.threshold;
 	}
 	fleet->threshold = work->budget.threshold;
 	return r;

@@ -41,6 +41,7 @@ struct nt_node_series {
 	double *score; /* of each row, in levels; 0 while learned */
 	uint8_t *alarm_row; /* whether a row is within an alarm */
 	size_t learned_rows, missing; /* missing: values */
+	bool is_learning; /* at the end */
 	struct nt_node_alarm *alarm;
 	size_t alarms, alarm_cap, alarms_dropped;
 };
@@ -49,6 +50,9 @@ struct nt_fleet_series {
 	struct nt_node_series *series;
 	size_t count;
 	double threshold; /* at the end */
+	/* After each row of the longest series: it follows the scores of all nodes. Owned. */
+	double *threshold_row;
+	size_t rows;
 	double row_interval_s;
 	bool has_peers;
 };

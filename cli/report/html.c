@@ -2,53 +2,13 @@
 #include "cli/report/html_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "common/base/version.h"
+#include "cli/report/page.h"
 #include "proto/json.h"
 
-/* Style and script are embedded in the program. */
-__asm__(".pushsection .rodata\n"
-	"nt_page_css:\n"
-	".incbin \"cli/report/page.css\"\n"
-	"0:\n"
-	"nt_page_js:\n"
-	".incbin \"cli/report/page.js\"\n"
-	"1:\n"
-	".balign 8\n"
-	"nt_page_css_bytes:\n"
-	".8byte 0b - nt_page_css\n"
-	"nt_page_js_bytes:\n"
-	".8byte 1b - nt_page_js\n"
-	".popsection\n");
-extern const char nt_page_css[], nt_page_js[];
-extern const uint64_t nt_page_css_bytes, nt_page_js_bytes;
-
 /* ---- head ------------------------------------------------------------------------------------ */
-
-static void put_head(const struct nt_html_page *page)
-{
-	struct nt_markup *out = page->out;
-
-	nt_markup_put(out,
-		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		      "img-src data:; base-uri 'none'; form-action 'none'; style-src ");
-	nt_markup_policy_hash(out, nt_page_css, nt_page_css_bytes);
-	nt_markup_put(out, "; script-src ");
-	nt_markup_policy_hash(out, nt_page_js, nt_page_js_bytes);
-	nt_markup_put(out, "\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"
-			   "<meta name=\"referrer\" content=\"no-referrer\">\n"
-			   "<meta name=\"color-scheme\" content=\"light dark\">\n"
-			   "<link rel=\"icon\" href=\"data:,\">\n<title>NeuTracer: ");
-	nt_markup_text(out, page->report->source, NT_HTML_TEXT);
-	nt_markup_put(out, "</title>\n<style>");
-	nt_markup_bytes(out, nt_page_css, nt_page_css_bytes);
-	nt_markup_put(out, "</style>\n</head>\n<body>\n");
-}
 
 static int take_note(void *data, const char *note)
 {
@@ -193,43 +153,22 @@ int nt_html_write(const struct nt_report *report, struct nt_buf *buf)
 
 	if (!incident)
 		return -ENOMEM;
-	buf->max = NT_HTML_MAX_BYTES;
+	buf->max = NT_PAGE_MAX_BYTES;
 	page.incident = incident;
 	sort_incidents(&page);
-	put_head(&page);
+	nt_page_begin(&out, report->source, true);
 	put_lead(&page);
 	nt_html_verdicts(&page);
 	r = nt_html_heatmaps(&page);
 	put_collectives(&page);
-	nt_markup_put(&out,
-		      "</main>\n<footer class=\"soft\">NeuTracer %s. This page is self-contained "
-		      "and makes no network requests.</footer>\n<script>",
-		      NT_VERSION);
-	nt_markup_bytes(&out, nt_page_js, nt_page_js_bytes);
-	nt_markup_put(&out, "</script>\n</body>\n</html>\n");
+	nt_page_end(&out, true);
 	return r ?: out.error;
 }
 
 int nt_html_save(const struct nt_report *report, const char *path)
 {
 	nt_autobuf struct nt_buf buf = {0};
-	nt_autoclose int fd = -1;
-	size_t done = 0;
 	int r = nt_html_write(report, &buf);
 
-	if (r < 0)
-		return r;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	while (done < buf.len) {
-		const ssize_t n = write(fd, buf.data + done, buf.len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return close(nt_take_fd(&fd)) < 0 ? -errno : 0;
+	return r < 0 ? r : nt_page_save(&buf, path);
 }

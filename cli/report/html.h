@@ -12,7 +12,6 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_HTML_MAX_BYTES = 8 << 20, /* of a page */
 	NT_HTML_MAX_INCIDENTS = 100, /* with a section of their own; further ones are counted */
 	NT_HTML_MAX_CULPRITS = 8, /* of one incident */
 	NT_HTML_MAX_JOBS = 8, /* with heatmaps */
@@ -20,7 +19,7 @@ enum {
 	NT_HTML_MAX_COLLECTIVES = 200,
 };
 
-/* The report's judgement must have windows. -ENOMEM, -ENOBUFS for a page over NT_HTML_MAX_BYTES. */
+/* The report's judgement must have windows. -ENOMEM, -ENOBUFS for a page over NT_PAGE_MAX_BYTES. */
 NT_MUST_CHECK int nt_html_write(const struct nt_report *report, struct nt_buf *buf);
 
 /* Replaces the file by the page. Also -errno of the file. */

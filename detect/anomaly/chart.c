@@ -109,7 +109,11 @@ static void remove_subspace(const struct nt_chart *chart, float *residual)
 		remove_direction(direction + k * n, (nt_chart_lanes *)(void *)residual, n);
 }
 
-/* What is missing is taken to be what the others suggest: then it has no residual. */
+/*
+ * What is missing is taken to be what the others suggest: then it has no residual. Its level follows
+ * that, so that it goes on from there when it returns. A level of one raw value would deviate more
+ * than the smoothed ones that the envelopes know.
+ */
 static void fill_missing(struct nt_chart *chart)
 {
 	nt_chart_lanes lanes[NT_ANOMALY_METRICS_MAX / LANES];
@@ -124,6 +128,12 @@ static void fill_missing(struct nt_chart *chart)
 				row[j] -= chart->residual[j];
 	}
 	memcpy(chart->residual, row, chart->stride * sizeof(*row));
+	for (size_t j = 0; j < chart->metrics; j++) {
+		struct nt_chart_metric *metric = &chart->metric[j];
+
+		if (metric->varies && metric->is_missing)
+			metric->level = metric->mean + (double)row[j] * metric->width;
+	}
 }
 
 /* The residual of the smoothed row beside the subspace, in widths. */
@@ -244,7 +254,7 @@ double nt_chart_take(struct nt_chart *chart, const double *value, bool learns)
 		if (metric->is_missing)
 			continue;
 		note_change(chart, metric, value[j]);
-		if (was_missing) /* the level is of another time */
+		if (was_missing && !metric->varies) /* the level is of another time */
 			metric->level = value[j];
 		smooth(chart, metric, value[j]);
 	}

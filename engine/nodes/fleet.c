@@ -195,9 +195,18 @@ int nt_fleet_take(struct nt_fleet *fleet, const struct nt_message *message, uint
 			       &restarted);
 	if (r < 0)
 		return r;
-	if (restarted)
+	if (restarted) {
 		nt_fleet_alarm_end(fleet, node, message->real_ns);
+		nt_fleet_note_restart(fleet, node);
+	}
 	return note_passed(fleet, node);
+}
+
+void nt_fleet_note_restart(struct nt_fleet *fleet, const struct nt_fleet_node *node)
+{
+	fleet->counters.restarts++;
+	if (fleet->handler.restarted)
+		fleet->handler.restarted(fleet->handler.data, node);
 }
 
 void nt_fleet_wait(struct nt_fleet *fleet, uint64_t waited_ns)

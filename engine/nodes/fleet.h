@@ -42,6 +42,8 @@ struct nt_fleet_handler {
 	/* The node's alarm at event time real_ns; its fields incident_… are set. */
 	void (*alarm)(void *data, struct nt_fleet_node *node, enum nt_fleet_change change,
 		      uint64_t real_ns);
+	/* The node is learned anew: its fields reason and learning_since_ns state why and when. */
+	void (*restarted)(void *data, const struct nt_fleet_node *node);
 	void *data;
 };
 

@@ -52,6 +52,9 @@ void nt_fleet_round_release(struct nt_fleet_round *round);
 void nt_fleet_alarm_look(struct nt_fleet *fleet, struct nt_fleet_node *node);
 void nt_fleet_alarm_end(struct nt_fleet *fleet, struct nt_fleet_node *node, uint64_t real_ns);
 
+/* Counts and reports a node that was learned before and is learned anew. */
+void nt_fleet_note_restart(struct nt_fleet *fleet, const struct nt_fleet_node *node);
+
 /* -ENOMEM; *ret_node is NULL at the cap. */
 NT_MUST_CHECK int nt_fleet_add(struct nt_fleet *fleet, const char *name,
 			       struct nt_fleet_node **ret_node);

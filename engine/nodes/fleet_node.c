@@ -221,9 +221,9 @@ int nt_fleet_node_take(struct nt_fleet_node *node, struct nt_fleet_metrics *metr
 	if (!is_same_system(node, message, &reason)) {
 		*ret_restarted = true;
 		nt_fleet_node_restart(node, reason, message->real_ns);
-		counters->restarts++;
 	}
-	if (message->boot_ns < node->boot_ns)
+	/* The counters of another run of the agent, or boot, may have begun anew: no growth is known. */
+	if (message->boot != node->run || message->boot_ns < node->boot_ns)
 		forget_counters(&node->minute);
 	node->late = 0;
 	node->run = message->boot;

@@ -104,7 +104,7 @@ struct nt_fleet_counters {
 	uint64_t jobs_over_cap;
 	uint64_t rows, rows_lost; /* lost: not scored before the next one was complete */
 	uint64_t gaps, resets; /* of counters */
-	uint64_t restarts; /* nodes learned anew */
+	uint64_t restarts; /* of nodes, which are learned anew */
 	uint64_t nodes_over_cap, evicted;
 	uint64_t alarms, refits, refits_failed;
 	uint64_t states_refused;
@@ -117,8 +117,8 @@ NT_DEFINE_AUTO(nt_fleet_node, nt_fleet_node_free)
 
 /*
  * Takes a vector into the minute that is open. It is in one of the two minutes from `first` on,
- * whatever the node's clock says. ret_restarted: the node was started anew, or with another kernel,
- * and must be learned anew. -ENOMEM.
+ * whatever the node's clock says. ret_restarted: the node was booted anew, or with another kernel,
+ * and is learned anew. A restart of its agent alone costs one rate of each counter. -ENOMEM.
  */
 NT_MUST_CHECK int nt_fleet_node_take(struct nt_fleet_node *node, struct nt_fleet_metrics *metrics,
 				     const struct nt_message *message, uint64_t first,

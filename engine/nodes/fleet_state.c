@@ -330,7 +330,10 @@ static bool is_other_system(const struct nt_fleet_node *node, const struct saved
 	if (*node->kernel && *saved->kernel && strcmp(node->kernel, saved->kernel) != 0)
 		return true;
 	*ret_reason = NT_FLEET_REBOOTED;
-	return *node->boot_id && *saved->boot_id && strcmp(node->boot_id, saved->boot_id) != 0;
+	if (*node->boot_id && *saved->boot_id)
+		return strcmp(node->boot_id, saved->boot_id) != 0;
+	/* Without a boot id: the clock since boot began anew. */
+	return node->boot_ns < saved->boot_ns && node->real_ns >= saved->real_ns;
 }
 
 static int set_node(struct nt_fleet *fleet, uint32_t shard, const struct saved_node *saved)
@@ -344,6 +347,7 @@ static int set_node(struct nt_fleet *fleet, uint32_t shard, const struct saved_n
 		return r;
 	if (is_other_system(node, saved, &reason)) {
 		nt_fleet_node_restart(node, reason, node->real_ns);
+		nt_fleet_note_restart(fleet, node);
 		return 0;
 	}
 	r = nt_anomaly_node_load(&fleet->anomaly, saved->scorer, saved->size, &scorer);
@@ -353,6 +357,7 @@ static int set_node(struct nt_fleet *fleet, uint32_t shard, const struct saved_n
 	if (r < 0) {
 		fleet->counters.states_refused++;
 		nt_fleet_node_restart(node, NT_FLEET_STATE_LOST, node->real_ns);
+		nt_fleet_note_restart(fleet, node);
 		return 0;
 	}
 	node->scorer = scorer;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Embeds style and script of the page of `neutracer analyze --html`.
 
-$(B)/obj/cli/report/html.o: cli/report/page.css cli/report/page.js
+$(B)/obj/cli/report/page.o: cli/report/page.css cli/report/page.js
 
 $(B)/test/pages: $(B)/obj/tests/page/pages.o $(call archives,$(libs_neutracer))
 	@mkdir -p $(@D)

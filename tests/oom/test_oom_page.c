@@ -10,6 +10,7 @@
 
 #include "cli/readers/trace.h"
 #include "tests/oom/oom.h"
+#include "tests/page/node_scene.h"
 #include "tests/page/scene.h"
 
 static int use_windows(void *data)
@@ -63,11 +64,30 @@ static void the_page_survives_any_failed_allocation(void **state)
 	scene_free(&scene);
 }
 
+static int use_node_page(void *data)
+{
+	const struct node_scene *scene = data;
+	nt_autobuf struct nt_buf buf = {0};
+
+	return nt_node_page_write(&scene->page, &buf);
+}
+
+static void the_page_of_nodes_survives_any_failed_allocation(void **state)
+{
+	struct node_scene scene;
+
+	(void)state;
+	node_scene_attacked(&scene);
+	assert_true(nt_oom_sweep(use_node_page, &scene) > 50);
+	node_scene_free(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_survive_any_failed_allocation),
 		cmocka_unit_test(the_page_survives_any_failed_allocation),
+		cmocka_unit_test(the_page_of_nodes_survives_any_failed_allocation),
 	};
 
 	return cmocka_run_group_tests_name("oom/page", tests, NULL, NULL);

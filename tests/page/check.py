@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pages of `neutracer analyze --html` in a real browser: check.py DIR. Prints a TAP plan.
 
-DIR holds ar.html, made of the recorded trace AR, and what tests/page/pages.c writes. Pictures of
+DIR holds ar.html, made of the recorded trace AR, nodes.html, made of recorded metrics, and what tests/page/pages.c writes. Pictures of
 the pages are left there too, for people.
 """
 
@@ -193,12 +193,12 @@ class Pages:
             .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
           const ground = (e) => { for (; e; e = e.parentElement) {
             const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } };
-          return [...document.querySelectorAll('h1,h3,p,td,th,caption,figcaption,li,.severity,text')].map(e => {
+          return [...document.querySelectorAll('h1,h3,p,a,td,th,caption,figcaption,li,.severity,text')].map(e => {
             const style = getComputedStyle(e), svg = e.tagName === 'text';
             const a = light(svg ? style.fill : style.color), b = light(ground(e));
             return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.tagName + ' ' + e.className]; })
             .reduce((x, y) => y[0] < x[0] ? y : x); })()"""
-        for name in ("ar.html", "large.html"):
+        for name in ("ar.html", "large.html", "nodes.html"):
             for dark in (False, True):
                 self.open(name, dark=dark)
                 worst, where = self.page.ask(contrast)
@@ -265,6 +265,120 @@ class Pages:
         equal(self.count("article"), 100, "verdicts")
         equal(self.count("figure"), 16, "pictures")
         holds("900 more" in self.page.ask("document.body.textContent"), "what is left out is not said")
+
+    # ---- scored series of nodes --------------------------------------------------------------------
+
+    def rows(self, selector):
+        return self.page.ask(f"[...document.querySelectorAll({selector!r})].map(r => [...r.cells].map(c => c.textContent))")
+
+    def test_each_node_has_a_row_and_one_with_an_alarm_a_chart(self):
+        self.open("nodes.html")
+        equal(self.text("h1"), "1 of 2 nodes had an alarm", "the headline")
+        nodes = self.rows("section:first-of-type tbody tr")
+        equal([row[0] for row in nodes], ["gpu-02", "gpu-01"], "order of nodes")
+        equal([row[1] for row in nodes], ["alarm", "quiet"], "states")
+        holds(nodes[0][7].endswith(" % of values") and nodes[1][7] == "–", f"missing: {nodes}")
+        equal(self.count("figure"), 1, "charts")
+        equal(self.count("script"), 0, "scripts")
+        metrics = self.rows("article table:first-of-type tr")
+        shares = [int(row[1].split()[0]) for row in self.rows("article .scroll:nth-of-type(1) tbody tr")]
+        holds(shares and shares == sorted(shares, reverse=True) and shares[0] > 20, f"shares: {metrics}")
+        units = {row[0]: row[-1] for row in self.rows("article .scroll:nth-of-type(1) tbody tr")}
+        known = {"cpu_busy": "–", "tcp_retransmits": "segments/s", "memory_available_bytes": "bytes", "<i>odd</i>": "unknown"}
+        holds(units.items() <= known.items() and len(units) > 1, f"units: {units}")
+        alarms = self.rows("article .scroll:nth-of-type(2) tbody tr")
+        holds(re.fullmatch(r"2025-11-2[12]T\d\d:\d\d:00Z", alarms[0][1]), f"begin of an alarm: {alarms[0]}")
+        equal(len(alarms), int(nodes[0][2]), "alarms")
+        holds("tcp_retransmits 5 %" in self.text("article .notes"), self.text("article .notes"))
+
+    def test_a_link_leads_from_a_node_to_its_chart(self):
+        self.open("nodes.html", height=300)
+        self.page.ask("document.querySelector('tbody th a').click()")
+        self.page.settle()
+        top = self.page.ask("document.querySelector('#node-1').getBoundingClientRect().top")
+        holds(-1 <= top <= 300, f"the chart is at {top}")
+        self.clean("nodes.html")
+
+    def test_a_chart_shows_score_threshold_alarms_and_gaps_in_light_and_dark(self):
+        for dark in (False, True):
+            self.open("nodes.html", dark=dark)
+            shot = self.shoot("nodes-dark.png" if dark else "nodes.png")
+            left, top, width, height = self.box("#chart-1 svg")
+            plain = shot[int(top + 3)][int(left + width * 300 / 2000)]
+
+            def colours(x):
+                return {shot[int(top + y)][int(left + width * x)] for y in range(2, int(height) - 2)}
+
+            def areas(kind):
+                return self.page.ask(f"[...document.querySelectorAll('#chart-1 rect.{kind}')].map(r => "
+                                     "[parseFloat(r.getAttribute('x')), parseFloat(r.getAttribute('width'))])")
+
+            learned, missing, alarms = areas("learned"), areas("missing"), areas("alarm")
+            equal(learned[0][0], 0, "begin of what is learned")
+            holds(len(missing) == 1 and 49 < missing[0][0] < 51 and 4 < missing[0][1] < 6, f"missing: {missing}")
+            middle = missing[0][0] / 100 + missing[0][1] / 200
+            info, critical = [self.page.ask("(c => [c.slice(1, 3), c.slice(3, 5), c.slice(5, 7)].map(v => parseInt(v, 16)))"
+                                            f"(getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim())")
+                              for name in ("info", "critical")]
+
+            def near(colour, seen):
+                return any(sum(abs(a - b) for a, b in zip(colour, pixel)) < 90 for pixel in seen)
+
+            inside = (alarms[0][0] + alarms[0][1] / 2) / 100
+            holds(near(info, colours(inside)), f"no score in an alarm, dark {dark}")
+            holds(not near(info, colours(middle)), f"a score where data is missing, dark {dark}")
+            # The line is dashed.
+            holds(any(near(critical, colours(inside + i / width)) for i in range(12)), f"no threshold, dark {dark}")
+            for name, x in (("learned", 0.02), ("missing", middle), ("alarm", inside)):
+                pixel = shot[int(top + height - 4)][int(left + width * x)]
+                holds(sum(abs(a - b) for a, b in zip(pixel, plain)) > 12, f"{name} is {pixel} on {plain}, dark {dark}")
+
+    def test_a_chart_is_found_by_a_screen_reader_and_fits_a_narrow_screen(self):
+        self.open("nodes.html", width=360, height=700)
+        holds(self.page.ask("document.documentElement.scrollWidth <= innerWidth"), "the page is too wide")
+        self.page.picture(self.path("nodes-narrow.png"))
+        tree = self.page.tree()
+        images = [name for role, name in tree if role in ("image", "img")]
+        holds(any(name.startswith("Score of 2000 rows") for name in images), f"images are called {images}")
+        equal(self.count("th:not([scope])"), 0, "headers without scope")
+        levels = self.page.ask("[...document.querySelectorAll('h1,h2,h3')].map(h => +h.tagName[1])")
+        holds(levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), f"headings {levels}")
+
+    def test_names_of_nodes_and_metrics_that_attack_the_page_are_only_text(self):
+        self.open("nodes-attacked.html")
+        self.page.picture(self.path("nodes-attacked.png"))
+        equal(self.count("script, img, base, iframe, object, embed, form, i, [onload], [onerror], [onmouseover]"), 0,
+              "elements that nobody made")
+        equal(self.page.ask("[...document.querySelectorAll('a')].every(a => /^#node-\\d+$/.test(a.getAttribute('href')))"),
+              True, "links")
+        equal(self.page.ask("document.title"), "NeuTracer: " + SEEN[1], "title")
+        # The node with the highest score comes first.
+        equal([row[0] for row in self.rows("section:first-of-type tbody tr")], SEEN[::-1], "nodes")
+        equal([row[0] for row in self.rows("#node-1 .scroll:nth-of-type(1) tbody tr")], SEEN, "metrics")
+        equal(self.page.ask("[...document.querySelectorAll('header .notes li')].map(l => l.textContent)"), SEEN, "notes")
+        self.open("nodes.html")
+        holds("<i>odd</i>" in self.text("article"), "a name from a file")
+        equal(self.count("i"), 0, "elements of a name")
+
+    def test_the_policy_of_the_page_of_nodes_forbids_all_scripts(self):
+        self.open("nodes-attacked.html")
+        self.page.ask("document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.got = 1'}))")
+        self.page.ask("document.body.setAttribute('style', 'color: red')")
+        equal(self.page.ask("window.got"), None, "a script")
+        holds(self.page.ask("getComputedStyle(document.body).color") != "rgb(255, 0, 0)", "a style")
+        self.page.settle()
+        holds(len([t for t in self.page.troubles if "Content Security Policy" in t]) >= 2,
+              f"the browser says {self.page.troubles}")
+
+    def test_the_largest_page_of_nodes_is_below_its_cap_and_opens(self):
+        holds(os.path.getsize(self.path("nodes-worst.html")) <= 8 << 20, "the page is over 8 MiB")
+        took = self.open("nodes-worst.html")
+        holds(took < 20, f"loads in {took:.1f} s")
+        equal(self.count("article"), 32, "nodes with a section")
+        equal(self.count("figure"), 32, "charts")
+        equal(len(self.rows("section:first-of-type tbody tr")), 512, "rows of nodes")
+        body = self.page.ask("document.body.textContent")
+        holds("512 more nodes" in body and "992 more nodes had an alarm" in body, "what is left out is not said")
 
 
 def main():

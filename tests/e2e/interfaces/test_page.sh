@@ -33,5 +33,22 @@ if [ -w /dev/full ]; then
   [ "$status" -eq 9 ] || fail "a full disk ends with $status, want 9"
 fi
 
+# Scored series: two nodes, one with times, known metrics, and a gap. Times of the day are of 2025-11-21.
+mkdir "$work/nodes"
+cp tests/data/anomaly/smd-1-6.csv.gz "$work/nodes/gpu-01.csv.gz"
+zcat tests/data/anomaly/asd-1.csv.gz | awk -F, -v OFS=, '
+  NR == 1 { print "time,split,cpu_busy,tcp_retransmits,<i>odd</i>,memory_available_bytes"; next }
+  NR > 1000 && NR <= 1100 { print 1763683200 + NR * 60, $1, "", "", "nan", ""; next }
+  { print 1763683200 + NR * 60, $1, $3, $4, $5, $6 }' >"$work/nodes/gpu-02.csv"
+"$bin/neutracer" analyze --from metrics-csv --html "$work/nodes.html" "$work/nodes" >"$work/report"
+grep '^gpu-02: [1-9]' "$work/report" >/dev/null || fail "no alarm of gpu-02: $(cat "$work/report")"
+cp "$work/nodes.html" "$work/first"
+"$bin/neutracer" analyze --from metrics-csv --json --html "$work/nodes.html" "$work/nodes" >"$work/document"
+jq -e '.nodes | length == 2' "$work/document" >/dev/null || fail "--json beside --html is no document of nodes"
+cmp "$work/first" "$work/nodes.html" || fail "two pages of the same series differ"
+status=0
+"$bin/neutracer" analyze --from metrics-csv --html "$work/none/x.html" "$work/nodes" >"$work/out" 2>"$work/err" || status=$?
+[ "$status" -eq 9 ] || fail "a page of nodes that cannot be written ends with $status, want 9"
+
 "${bin%/bin}/test/pages" "$work"
 tests/page/check.py "$work"

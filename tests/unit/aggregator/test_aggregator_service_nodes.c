@@ -3,7 +3,9 @@
 #include "aggregator/service.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "aggregator/group/node_desk.h"
 #include "aggregator/store/store.h"
@@ -242,11 +244,63 @@ static void a_node_that_differs_is_an_incident_that_survives_kill_9(void **state
 	assert_true(told[tolds - 1].evidences > 0);
 }
 
+/* How often the log says this. */
+static size_t count_log(int log, const char *what)
+{
+	char text[16384];
+	const ssize_t n = pread(log, text, sizeof(text) - 1, 0);
+	size_t lines = 0;
+
+	assert_true(n >= 0);
+	text[n] = '\0';
+	for (const char *at = text; (at = strstr(at, what)); at++)
+		lines++;
+	return lines;
+}
+
+static void nodes_that_are_learned_anew_are_shown_counted_and_logged_up_to_a_limit(void **state)
+{
+	char log_path[SCRATCH_BYTES + 16];
+	struct nt_node_desk_stats stats;
+	int log, terminal;
+
+	(void)state;
+	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
+	log = open(log_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	terminal = dup(STDERR_FILENO);
+	assert_true(log >= 0 && terminal >= 0);
+	start_service();
+	run(2);
+	assert_int_equal(score_of(0).reason, NT_FLEET_NEW);
+	assert_true(dup2(log, STDERR_FILENO) >= 0);
+	for (int boot = 0; boot < 2; boot++) {
+		for (size_t i = 0; i < FEED_NODES; i++) {
+			feed_reboot(&feed, &feed.node[i]);
+			feed.node[i].boot_id = boot ? "boot-3" : "boot-2";
+		}
+		feed.node[5].kernel = boot ? "6.12.0-1" : "6.1.0-1";
+		run(2);
+	}
+	assert_true(dup2(terminal, STDERR_FILENO) >= 0);
+	assert_int_equal(count_log(log, "node 'node-3' is learned anew (rebooted)"), 1);
+	assert_int_equal(count_log(log, "is learned anew"), 10);
+	assert_int_equal(count_log(log, "more of this minute are only counted"), 1);
+	assert_int_equal(score_of(3).reason, NT_FLEET_REBOOTED);
+	assert_int_equal(score_of(5).reason, NT_FLEET_OTHER_KERNEL);
+	assert_int_equal(score_of(3).state, NT_FLEET_LEARNING);
+	nt_node_desk_stats(nt_service_node_desk(service), &stats);
+	assert_int_equal(stats.counters.restarts, 2 * FEED_NODES);
+	assert_int_equal(close(log) | close(terminal), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_node_that_differs_is_an_incident_that_survives_kill_9, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			nodes_that_are_learned_anew_are_shown_counted_and_logged_up_to_a_limit,
+			set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 #include "cli/report/heatmap.h"
 #include "cli/report/markup.h"
+#include "cli/report/page.h"
 #include "cli/report/png.h"
 #include "cli/report/remediation.h"
 #include "tests/page/scene.h"
@@ -38,7 +39,7 @@ static const char *page(void)
 {
 	nt_buf_clear(&text);
 	assert_int_equal(nt_html_write(&scene.report, &text), 0);
-	assert_true(text.len <= NT_HTML_MAX_BYTES);
+	assert_true(text.len <= NT_PAGE_MAX_BYTES);
 	assert_int_equal(strlen((const char *)text.data), text.len);
 	return (const char *)text.data;
 }

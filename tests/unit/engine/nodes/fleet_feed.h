@@ -19,9 +19,12 @@
 #include "common/system/clock.h"
 #include "engine/nodes/fleet.h"
 
+#ifndef FEED_GAUGES /* a test may want more */
+#define FEED_GAUGES 12
+#endif
+
 enum {
 	FEED_NODES = 10,
-	FEED_GAUGES = 12,
 	FEED_METRICS = FEED_GAUGES + 2,
 	FEED_LEARN = 1440, /* rows; the first refit comes after 500 */
 	FEED_VECTORS = 3, /* a minute */
@@ -45,6 +48,9 @@ struct feed_node {
 	size_t gauge, gauges; /* the first one, and how many */
 	double factor, retransmit_rate;
 	bool is_silent;
+	/* Changes a vector before it is sent; NULL: none. *metrics may be made less. */
+	void (*spoil)(struct feed_node *node, struct nt_metric_value *metric, size_t *metrics);
+	uint64_t spoiled; /* vectors since then */
 };
 
 struct feed_event {
@@ -61,6 +67,10 @@ struct feed {
 	uint64_t now_ns;
 	struct feed_event event[FEED_EVENTS];
 	size_t events;
+	/* Nodes learned anew, and the last one. */
+	size_t restarts;
+	char restarted[16];
+	enum nt_fleet_reason restart_reason;
 	bool solves; /* refits are solved at once */
 };
 
@@ -90,9 +100,19 @@ static inline void feed_note(void *data, struct nt_fleet_node *node, enum nt_fle
 			       nt_fleet_metrics(feed->fleet)->at[node->part[0].metric].name);
 }
 
+static inline void feed_note_restart(void *data, const struct nt_fleet_node *node)
+{
+	struct feed *feed = data;
+
+	feed->restarts++;
+	feed->restart_reason = node->reason;
+	(void)snprintf(feed->restarted, sizeof(feed->restarted), "%.15s", node->name);
+}
+
 static inline struct nt_fleet *feed_fleet(struct feed *feed)
 {
-	const struct nt_fleet_handler handler = {.alarm = feed_note, .data = feed};
+	const struct nt_fleet_handler handler = {
+		.alarm = feed_note, .restarted = feed_note_restart, .data = feed};
 	struct nt_fleet_options options = nt_fleet_options_default();
 	struct nt_fleet *fleet;
 
@@ -199,11 +219,16 @@ static inline void feed_run(struct feed *feed, size_t minutes)
 		feed->now_ns += FEED_VECTOR_NS;
 		for (size_t n = 0; n < feed->nodes; n++) {
 			struct feed_node *node = &feed->node[n];
+			size_t metrics = FEED_METRICS;
 
 			if (node->is_silent)
 				continue;
 			feed_fill(feed, node, text, metric);
-			feed_send(feed, node, metric, FEED_METRICS);
+			if (node->spoil) {
+				node->spoil(node, metric, &metrics);
+				node->spoiled++;
+			}
+			feed_send(feed, node, metric, metrics);
 		}
 	}
 }
@@ -216,12 +241,45 @@ static inline void feed_break(struct feed_node *node, bool is_broken)
 	node->factor = is_broken ? 3.0 : 1.0;
 }
 
+/* Another run of the node's agent, whose counters begin at 0. */
+static inline void feed_restart_agent(struct feed_node *node)
+{
+	node->run++;
+	node->seq = 0;
+	node->sent = node->retransmits = 0.0;
+}
+
+static inline void feed_reboot(struct feed *feed, struct feed_node *node)
+{
+	feed_restart_agent(node);
+	node->booted_ns = feed->now_ns;
+}
+
 static inline const struct nt_fleet_node *feed_find(const struct feed *feed, size_t i)
 {
 	const struct nt_fleet_node *node = nt_fleet_find(feed->fleet, feed->node[i].name);
 
 	assert_non_null(node);
 	return node;
+}
+
+/* The largest value of a metric in the node's last rows; NaN: it has none. */
+static inline double feed_most(const struct feed *feed, size_t i, const char *metric)
+{
+	struct nt_score_point point[NT_SCORE_HISTORY_ROWS];
+	const struct nt_fleet_node *node = feed_find(feed, i);
+	double most = NAN;
+
+	for (size_t j = 0; j < node->metrics; j++) {
+		size_t n;
+
+		if (strcmp(nt_fleet_metrics(feed->fleet)->at[node->number[j]].name, metric) != 0)
+			continue;
+		n = nt_score_history_series(&node->history, j, point);
+		for (size_t k = 0; k < n; k++)
+			most = fmax(most, point[k].value);
+	}
+	return most;
 }
 
 #endif

@@ -209,6 +209,8 @@ static void a_damaged_score_costs_its_node_alone(void **state)
 	load(feed.fleet, &saved);
 	release(&saved);
 	assert_int_equal(nt_fleet_counters(feed.fleet)->states_refused, 1);
+	assert_int_equal(feed.restarts, 1);
+	assert_int_equal(feed.restart_reason, NT_FLEET_STATE_LOST);
 	feed_run(&feed, 5);
 	{
 		size_t lost = 0;
