@@ -99,6 +99,11 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(webhook_secret_file),
 	 .arg = "FILE",
 	 .help = "file with the secret that signs webhook messages"},
+	{.name = "receivers-file",
+	 .kind = NT_OPT_STRING,
+	 .offset = OPT(receivers_file),
+	 .arg = "FILE",
+	 .help = "YAML file of further receivers of incidents: Alertmanager, chats, pagers"},
 	{.name = "kube-events",
 	 .kind = NT_OPT_BOOL,
 	 .offset = OPT(kube_events),
@@ -271,7 +276,8 @@ const struct nt_opt_program nt_aggregator_program = {
 	.summary = "find the slow ranks of training jobs",
 	.description =
 		"Reads the messages of all agents from the bus, evaluates every job frame by "
-		"frame, stores incidents, serves them over REST and notifies a webhook.\n\n"
+		"frame, stores incidents, serves them over REST and notifies webhooks, Alertmanager, "
+		"chats and pagers.\n\n"
 		"It needs no privileges: the bus must be readable, the store's directory writable. "
 		"On a single machine it runs without configuration.",
 	.opts = options,

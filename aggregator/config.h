@@ -18,7 +18,7 @@ struct nt_aggregator_config {
 	bool metrics_open;
 	char *store; /* "": none */
 	uint64_t store_bytes;
-	char *webhook_url_file, *webhook_secret_file;
+	char *webhook_url_file, *webhook_secret_file, *receivers_file; /* NULL: none */
 	struct nt_kube_options kube;
 	bool kube_events, kube_node_condition;
 	char *node_secret_file; /* NULL: none */

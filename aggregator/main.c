@@ -15,7 +15,7 @@
 
 #include "aggregator/api/api.h"
 #include "aggregator/config.h"
-#include "aggregator/notify/notify.h"
+#include "aggregator/receivers.h"
 #include "aggregator/service.h"
 #include "aggregator/store/store.h"
 #include "common/bus/node_key.h"
@@ -32,15 +32,12 @@ enum {
 #define STUCK_NS (30 * NT_SECOND) /* the loop turns many times a second */
 #define JOIN_NS  (10 * NT_SECOND) /* limit for connecting and for the first assignment */
 
-static const char webhook_name[] = "webhook", kube_name[] = "kubernetes";
-
 /* Open objects in order of opening; closed in reverse order. */
 struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
 	struct nt_store *store;
-	struct nt_kube *kube;
-	struct nt_notify *notify;
+	struct nt_receivers receivers;
 	struct nt_service *service;
 	struct nt_api *api;
 	struct nt_sink sink;
@@ -59,11 +56,11 @@ static void close_running(struct running *running)
 {
 	nt_api_stop(running->api);
 	nt_enrol_stop(running->enrol);
-	nt_notify_stop(running->notify);
-	nt_kube_free(running->kube);
+	nt_receivers_stop(&running->receivers);
 	nt_service_free(running->service);
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
+	nt_receivers_release(&running->receivers);
 	nt_board_free(running->board);
 }
 
@@ -146,27 +143,26 @@ static enum nt_exit check_spool(struct running *running)
 	return NT_EXIT_BUS;
 }
 
-static bool writes_kube_events(const struct nt_aggregator_config *config)
+static enum nt_exit read_receivers(struct running *running)
 {
-	return config->kube_events || config->kube_node_condition;
+	return nt_receivers_read(&running->receivers, running->config);
 }
 
 static enum nt_exit open_store(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
-	const char *receiver[2];
+	const char *receiver[NT_STORE_MAX_RECEIVERS];
 	struct nt_store_options options = {
 		.path = config->store,
 		.max_bytes = config->store_bytes,
 		.receiver = receiver,
+		.receivers = nt_receivers_list(&running->receivers, receiver),
 		.shared = is_shared(config),
+		.accepts = nt_receiver_configs_accept,
+		.accepts_data = running->receivers.configs,
 	};
 	struct nt_store_error error = {0};
 
-	if (config->webhook_url_file)
-		receiver[options.receivers++] = webhook_name;
-	if (writes_kube_events(config))
-		receiver[options.receivers++] = kube_name;
 	if (nt_store_open(&options, &running->store, &error) < 0) {
 		(void)nt_err(0, "%s", error.text);
 		return NT_EXIT_STORE;
@@ -176,77 +172,9 @@ static enum nt_exit open_store(struct running *running)
 	return NT_EXIT_OK;
 }
 
-/* The URL is a secret: it is never logged. The caller frees both. */
-static enum nt_exit read_webhook(const struct nt_aggregator_config *config, char **ret_url,
-				 char **ret_secret)
+static enum nt_exit start_receivers(struct running *running)
 {
-	int r = nt_notify_read_secret(config->webhook_url_file, ret_url);
-
-	if (r < 0) {
-		(void)nt_err(r, "read the webhook's address from '%s'", config->webhook_url_file);
-		return NT_EXIT_CONFIG;
-	}
-	if (!config->webhook_secret_file)
-		return NT_EXIT_OK;
-	r = nt_notify_read_secret(config->webhook_secret_file, ret_secret);
-	if (r < 0) {
-		(void)nt_err(r, "read the webhook's secret from '%s'", config->webhook_secret_file);
-		return NT_EXIT_CONFIG;
-	}
-	return NT_EXIT_OK;
-}
-
-static enum nt_exit open_kube(struct running *running)
-{
-	int r = nt_kube_new(&running->config->kube, &running->kube);
-
-	if (r == -ENOENT)
-		(void)nt_err(0,
-			     "kube-events, kube-node-condition: there is no Kubernetes API server "
-			     "here; name one with --kube-api");
-	else if (r < 0)
-		(void)nt_err(r, "use the Kubernetes API server");
-	if (r == -ENOMEM)
-		return NT_EXIT_SYSTEM;
-	return r < 0 ? NT_EXIT_CONFIG : NT_EXIT_OK;
-}
-
-/* Starts the notifier if there are receivers. */
-static enum nt_exit open_notify(struct running *running)
-{
-	const struct nt_aggregator_config *config = running->config;
-	nt_autofree char *url = NULL, *secret = NULL;
-	struct nt_notify_receiver receiver[2];
-	struct nt_notify_options options = {.store = running->store, .receiver = receiver};
-	enum nt_exit code = NT_EXIT_OK;
-	int r;
-
-	if (config->webhook_url_file) {
-		code = read_webhook(config, &url, &secret);
-		receiver[options.receivers++] = (struct nt_notify_receiver){
-			.name = webhook_name, .url = url, .secret = secret};
-	}
-	if (code == NT_EXIT_OK && writes_kube_events(config)) {
-		code = open_kube(running);
-		receiver[options.receivers++] = (struct nt_notify_receiver){
-			.name = kube_name,
-			.kube = running->kube,
-			.conditions = config->kube_node_condition,
-		};
-	}
-	if (code != NT_EXIT_OK || !options.receivers)
-		return code;
-	r = nt_notify_start(&options, &running->notify);
-	if (r < 0) {
-		code = r == -EINVAL ? NT_EXIT_CONFIG : NT_EXIT_SYSTEM;
-		(void)nt_err(r, "start the notifier%s%s%s",
-			     config->webhook_url_file ? " for the webhook in '" : "",
-			     config->webhook_url_file ? config->webhook_url_file : "",
-			     config->webhook_url_file ? "'" : "");
-		return code;
-	}
-	nt_store_on_queued(running->store, nt_notify_wake, running->notify);
-	return NT_EXIT_OK;
+	return nt_receivers_start(&running->receivers, running->store);
 }
 
 static double known(double price)
@@ -366,7 +294,7 @@ static enum nt_exit open_api(struct running *running)
 		.metrics_open = config->metrics_open,
 		.board = running->board,
 		.store = running->store,
-		.notify = running->notify,
+		.notify = running->receivers.notify,
 		.enrol = running->enrol,
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
@@ -402,8 +330,8 @@ static enum nt_exit open_api(struct running *running)
 static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
-		check_spool, open_store,   open_notify, open_signatures,
-		open_enrol,  open_service, open_api,
+		check_spool,     read_receivers, open_store,   start_receivers,
+		open_signatures, open_enrol,     open_service, open_api,
 	};
 
 	if (nt_board_new(&running->board) < 0)

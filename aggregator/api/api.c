@@ -34,6 +34,8 @@ static const struct nt_httpd_route routes[] = {
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
 	{"POST", "/api/v1/profiles", NT_HTTPD_ADMIN, json, NULL, nt_api_take_profile},
 	{"GET", "/api/v1/profiles/{id}", NT_HTTPD_READ, json, NULL, nt_api_profile},
+	{"GET", "/api/v1/receivers", NT_HTTPD_READ, json, NULL, nt_api_receivers},
+	{"POST", "/api/v1/receivers/{id}/test", NT_HTTPD_ADMIN, json, NULL, nt_api_test_receiver},
 	/* Its bearer token is a cluster token, which the handler submits for review. */
 	{"POST", "/api/v1/node-keys", NT_HTTPD_OPEN, json, NULL, nt_api_node_keys},
 	/* The last route: omitted if the aggregator does not offer it. */

@@ -38,7 +38,7 @@ struct nt_api_options {
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
 	struct nt_board *board; /* borrowed */
 	struct nt_store *store; /* borrowed; NULL: only open incidents are known */
-	struct nt_notify *notify; /* borrowed, for /metrics; or NULL */
+	struct nt_notify *notify; /* borrowed; NULL: there are no receivers */
 	const char *address; /* borrowed: address of this interface for others; NULL: unknown */
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* /metrics: the snapshot's rows, and the counters of HTTP, store and notifier. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/api/api_impl.h"
@@ -159,6 +161,60 @@ static const struct nt_metric table[METRICS] = {
 			    "result=\"over-cap\""},
 };
 
+/* One row for each receiver and result: receivers are configured, and at most 16. */
+static const struct nt_metric receiver_metric = {
+	"neutracer_aggregator_receiver_messages_total", NT_METRIC_COUNTER,
+	"Messages by receiver and result; the digested ones are among those sent.", NULL};
+
+enum {
+	RECEIVER_METRICS = NT_STORE_MAX_RECEIVERS * NT_NOTIFY_RESULTS,
+	LABELS_BYTES = 160,
+};
+
+struct receiver_metrics {
+	uint64_t value[RECEIVER_METRICS];
+	char labels[RECEIVER_METRICS][LABELS_BYTES];
+	size_t count;
+};
+
+static void read_receiver(struct receiver_metrics *out, const struct nt_notify_view *view)
+{
+	for (int i = 0; i < NT_NOTIFY_RESULTS; i++) {
+		char *labels = out->labels[out->count];
+
+		/* Names are of a-z, 0-9 and '-'. */
+		(void)snprintf(labels, LABELS_BYTES, "receiver=\"%.63s\",kind=\"%s\",result=\"%s\"",
+			       view->name, view->kind,
+			       nt_notify_result_name((enum nt_notify_result)i));
+		out->value[out->count++] = view->count[i];
+	}
+}
+
+/* The end of OpenMetrics is written by the caller's table, which therefore comes last. */
+static int write_receivers(struct nt_notify *notify, bool openmetrics, struct nt_buf *out)
+{
+	nt_autofree struct receiver_metrics *metrics = calloc(1, sizeof(*metrics));
+	const char *name = receiver_metric.name;
+	int base = (int)(strlen(name) - strlen("_total"));
+	int r;
+
+	if (!metrics)
+		return -ENOMEM;
+	for (size_t i = 0; i < nt_notify_receivers(notify); i++) {
+		struct nt_notify_view view;
+
+		nt_notify_view(notify, i, &view);
+		read_receiver(metrics, &view);
+	}
+	r = nt_buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s counter\n",
+			  openmetrics ? base : (int)strlen(name), name, receiver_metric.help,
+			  openmetrics ? base : (int)strlen(name), name);
+	for (size_t i = 0; r == 0 && i < metrics->count; i++)
+		r = nt_buf_printf(out, "%s{%s} %" PRIu64 "\n", name, metrics->labels[i],
+				  metrics->value[i]);
+	return r;
+}
+
 static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
 {
 	struct nt_httpd_stats stats;
@@ -282,6 +338,12 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 	reply->content_type = nt_metrics_content_type(format);
 	if (snapshot) {
 		r = write_snapshot(snapshot, format == NT_METRICS_OPENMETRICS, &reply->body);
+		if (r < 0)
+			return r;
+	}
+	if (api->options.notify) {
+		r = write_receivers(api->options.notify, format == NT_METRICS_OPENMETRICS,
+				    &reply->body);
 		if (r < 0)
 			return r;
 	}

@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+enum {
+	NT_ATTEMPT_TEXT = 256, /* bytes of a shown answer, with its NUL */
+};
+
 enum nt_attempt_outcome {
 	NT_ATTEMPT_TAKEN,
 	NT_ATTEMPT_LATER, /* temporary failure: retry */
@@ -15,8 +19,11 @@ enum nt_attempt_outcome {
 struct nt_attempt {
 	enum nt_attempt_outcome outcome;
 	long status; /* of HTTP; 0: no answer came */
+	long long code; /* of the receiver's own, in the body; 0: none */
 	uint64_t retry_after_ns; /* requested by the receiver; 0: none */
 	const char *reason; /* a constant, for the log; never part of a URL */
+	/* The answer's first bytes, cleaned. Never logged, as it may repeat a URL. */
+	char answer[NT_ATTEMPT_TEXT];
 };
 
 #endif

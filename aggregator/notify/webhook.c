@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "aggregator/notify/webhook.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
@@ -10,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/notify/http_post.h"
 #include "common/base/buf.h"
-#include "common/base/version.h"
-#include "common/system/clock.h"
 
 /* ---- signing --------------------------------------------------------------------------------- */
 
@@ -62,147 +60,51 @@ void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t 
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-bool nt_webhook_url_is_valid(const char *url)
-{
-	CURLU *parsed = curl_url();
-	char *scheme = NULL;
-	bool valid;
-
-	valid = parsed && !curl_url_set(parsed, CURLUPART_URL, url, 0) &&
-		!curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) &&
-		(!strcmp(scheme, "http") || !strcmp(scheme, "https"));
-	curl_free(scheme);
-	curl_url_cleanup(parsed);
-	return valid;
-}
-
-struct transfer {
-	CURL *curl;
-	struct curl_slist *headers;
-	size_t received;
-	const atomic_bool *abort;
+enum {
+	HEADER_BYTES = 256,
+	HEADERS = 3,
 };
 
-static void end_transfer(struct transfer *transfer)
+static size_t write_headers(const struct nt_webhook_post *post, char header[HEADERS][HEADER_BYTES])
 {
-	curl_easy_cleanup(transfer->curl);
-	curl_slist_free_all(transfer->headers);
-}
+	char signature[NT_WEBHOOK_SIGNATURE];
+	size_t n = 0;
 
-static size_t on_data(char *data, size_t size, size_t count, void *context)
-{
-	struct transfer *transfer = context;
-
-	(void)data;
-	transfer->received += size * count;
-	return transfer->received > NT_WEBHOOK_MAX_REPLY ? 0 : size * count;
-}
-
-static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total,
-		       curl_off_t up_now)
-{
-	const struct transfer *transfer = context;
-
-	(void)total;
-	(void)now;
-	(void)up_total;
-	(void)up_now;
-	return transfer->abort && atomic_load(transfer->abort);
-}
-
-static int add_header(struct transfer *transfer, const char *name, const char *value)
-{
-	char line[512];
-	struct curl_slist *headers;
-
-	(void)snprintf(line, sizeof(line), "%s: %s", name, value);
-	headers = curl_slist_append(transfer->headers, line);
-	if (!headers)
-		return -ENOMEM;
-	transfer->headers = headers;
-	return 0;
-}
-
-static int add_headers(struct transfer *transfer, const struct nt_webhook_post *post)
-{
-	char text[NT_WEBHOOK_SIGNATURE];
-	int r;
-
-	r = add_header(transfer, "Content-Type", "application/json");
-	if (r == 0)
-		r = add_header(transfer, "webhook-id", post->id);
-	(void)snprintf(text, sizeof(text), "%" PRIu64, post->time_s);
-	if (r == 0)
-		r = add_header(transfer, "webhook-timestamp", text);
-	if (r < 0 || !post->key->len)
-		return r;
-	nt_webhook_sign(post->key, post->id, post->time_s, post->body, post->body_len, text);
-	return text[0] ? add_header(transfer, "webhook-signature", text) : -ENOMEM;
-}
-
-static int set_options(struct transfer *transfer, const struct nt_webhook_post *post)
-{
-	CURL *curl = transfer->curl;
-	CURLcode failed = 0;
-
-	failed |= curl_easy_setopt(curl, CURLOPT_URL, post->url);
-	failed |= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	failed |= curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-	failed |= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->body_len);
-	failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, post->body);
-	failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers);
-	failed |= curl_easy_setopt(curl, CURLOPT_USERAGENT, "neutracer/" NT_VERSION);
-	failed |= curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-				   (long)(post->connect_timeout_ns / NT_MILLISECOND));
-	failed |= curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-				   (long)(post->total_timeout_ns / NT_MILLISECOND));
-	failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-	failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
-	failed |= curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	failed |= curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
-	failed |= curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-	return failed ? -ENOMEM : 0;
-}
-
-static enum nt_attempt_outcome outcome_of(CURLcode result, long status)
-{
-	/* A 2xx status counts as success, even if reading the body failed. */
-	if (status >= 200 && status < 300)
-		return NT_ATTEMPT_TAKEN;
-	if (result == CURLE_ABORTED_BY_CALLBACK)
-		return NT_ATTEMPT_ABORTED;
-	if (status < 200 || status == 408 || status == 429 || status >= 500)
-		return NT_ATTEMPT_LATER;
-	return NT_ATTEMPT_REFUSED;
+	(void)snprintf(header[n++], HEADER_BYTES, "webhook-id: %.200s", post->id);
+	(void)snprintf(header[n++], HEADER_BYTES, "webhook-timestamp: %" PRIu64, post->time_s);
+	if (!post->key->len)
+		return n;
+	nt_webhook_sign(post->key, post->id, post->time_s, post->body, post->body_len, signature);
+	if (!signature[0])
+		return 0;
+	(void)snprintf(header[n++], HEADER_BYTES, "webhook-signature: %s", signature);
+	return n;
 }
 
 int nt_webhook_send(const struct nt_webhook_post *post, struct nt_attempt *ret_answer)
 {
-	__attribute__((cleanup(end_transfer))) struct transfer transfer = {.abort = post->abort};
-	curl_off_t retry_after_s = 0;
-	CURLcode result;
-	long status = 0;
+	nt_autopostreply struct nt_http_post_reply reply = {0};
+	char header[HEADERS][HEADER_BYTES];
+	const char *line[HEADERS];
+	size_t headers = write_headers(post, header);
 	int r;
 
-	transfer.curl = curl_easy_init();
-	if (!transfer.curl)
-		return -ENOMEM;
-	r = add_headers(&transfer, post);
+	for (size_t i = 0; i < headers; i++)
+		line[i] = header[i];
+	r = !headers ? -ENOMEM
+		     : nt_http_post_send(
+			       &(struct nt_http_post){
+				       .url = post->url,
+				       .body = post->body,
+				       .body_len = post->body_len,
+				       .header = line,
+				       .headers = headers,
+				       .connect_timeout_ns = post->connect_timeout_ns,
+				       .total_timeout_ns = post->total_timeout_ns,
+				       .abort = post->abort,
+			       },
+			       &reply);
 	if (r == 0)
-		r = set_options(&transfer, post);
-	if (r < 0)
-		return r;
-	result = curl_easy_perform(transfer.curl);
-	(void)curl_easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
-	(void)curl_easy_getinfo(transfer.curl, CURLINFO_RETRY_AFTER, &retry_after_s);
-	*ret_answer = (struct nt_attempt){
-		.outcome = outcome_of(result, status),
-		.status = status,
-		.retry_after_ns = retry_after_s > 0 && retry_after_s < 86400
-					  ? (uint64_t)retry_after_s * NT_SECOND
-					  : 0,
-		.reason = status >= 200 ? "the receiver's answer" : curl_easy_strerror(result),
-	};
-	return 0;
+		nt_http_post_judge(&reply, ret_answer);
+	return r;
 }

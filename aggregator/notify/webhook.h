@@ -12,7 +12,6 @@
 #include "common/base/cleanup.h"
 
 enum {
-	NT_WEBHOOK_MAX_REPLY = 64 << 10, /* bytes read of a response */
 	NT_WEBHOOK_MAX_SECRET = 512, /* bytes */
 	NT_WEBHOOK_SIGNATURE = 64, /* holds "v1," and the base64 of a SHA-256 */
 };
@@ -28,9 +27,6 @@ NT_MUST_CHECK int nt_webhook_key_read(const char *secret, struct nt_webhook_key 
 /* HMAC-SHA256 over "id.time.body": "v1,…". */
 void nt_webhook_sign(const struct nt_webhook_key *key, const char *id, uint64_t time_s,
 		     const char *body, size_t body_len, char text[NT_WEBHOOK_SIGNATURE]);
-
-/* Whether the URL is http or https and has a host. */
-bool nt_webhook_url_is_valid(const char *url);
 
 struct nt_webhook_post {
 	const char *url, *id, *body;

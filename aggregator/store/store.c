@@ -218,7 +218,10 @@ static int prepare_file(struct nt_store *store)
 	r = nt_db_exec(store->db,
 		       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
 		       "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608;"
-		       "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+		       "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+		       "PRAGMA temp_store = MEMORY;"
+		       /* The shards of this aggregator; only on a shared bus. */
+		       "CREATE TEMP TABLE owned (shard INTEGER PRIMARY KEY)");
 	if (r == 0)
 		r = migrate(store->db);
 	if (r == 0)

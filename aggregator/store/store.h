@@ -20,6 +20,7 @@ enum {
 	NT_STORE_MAX_UNSAVED = 1024, /* incidents held in memory while writes fail */
 	NT_STORE_MAX_PAGE = 1000,
 	NT_STORE_MAX_NAME = 64, /* bytes of a receiver's name and of an incident's id */
+	NT_STORE_MAX_BATCH = 64, /* messages of a receiver in flight at a time */
 };
 
 struct nt_store_options {
@@ -35,6 +36,12 @@ struct nt_store_options {
 	/* Names of the receivers of messages, borrowed for the call. */
 	const char *const *receiver;
 	size_t receivers;
+	/*
+	 * Whether a receiver gets the firing message of an incident. Called in the writer's thread;
+	 * must not block. NULL: those of severity warning and above.
+	 */
+	bool (*accepts)(void *data, const char *receiver, const struct nt_wire_incident *incident);
+	void *accepts_data;
 };
 
 struct nt_store_error {
@@ -106,6 +113,8 @@ struct nt_outbox_message {
 	char incident[NT_STORE_MAX_NAME];
 	bool resolved; /* otherwise firing */
 	uint32_t attempts; /* so far */
+	/* The severities of its incident's firing messages that were not refused, as bits. */
+	unsigned int severities;
 	uint64_t queued_real_ns, next_real_ns;
 	char *body; /* JSON; owned by the message */
 	size_t body_len;
@@ -116,11 +125,18 @@ void nt_outbox_message_release(struct nt_outbox_message *message);
 /*
  * The receiver's next message. Returns 1 and *ret_message if one is due at real_ns; otherwise 0 and
  * the next due time in *ret_next_ns (UINT64_MAX: none). A resolved message is not due before the
- * firing one of its incident is finished. At most one message per receiver is in flight.
+ * firing one of its incident is finished. The receiver has no other message in flight.
  */
 NT_MUST_CHECK int nt_store_outbox_next(struct nt_store *store, const char *receiver,
 				       uint64_t real_ns, struct nt_outbox_message *ret_message,
 				       uint64_t *ret_next_ns);
+/*
+ * Further messages of the receiver that are due, which are then in flight too. The caller releases
+ * them. max: at most NT_STORE_MAX_BATCH - 1.
+ */
+NT_MUST_CHECK int nt_store_outbox_more(struct nt_store *store, const char *receiver,
+				       uint64_t real_ns, size_t max,
+				       struct nt_outbox_message *ret_message, size_t *ret_count);
 
 enum nt_outbox_result {
 	NT_OUTBOX_SENT,
@@ -135,6 +151,26 @@ NT_MUST_CHECK int nt_store_outbox_fail_others(struct nt_store *store, size_t *re
 NT_MUST_CHECK int nt_store_outbox_done(struct nt_store *store, uint64_t number,
 				       enum nt_outbox_result result, uint64_t now_real_ns,
 				       uint64_t next_real_ns);
+
+/* ---- incidents that are firing --------------------------------------------------------------- */
+
+struct nt_store_firing {
+	uint64_t number; /* in the order of the store */
+	uint64_t sent_real_ns; /* when its first firing message was finished */
+	unsigned int severities; /* of its firing messages, as bits */
+	char *body; /* of a firing message, as the incident is now; owned */
+	size_t body_len;
+};
+
+void nt_store_firing_release(struct nt_store_firing *firing, size_t count);
+
+/*
+ * Open incidents whose firing message the receiver has, or may have, in order from after `after`.
+ * Of a shared bus only those of this aggregator. The caller releases them. Returns their number or
+ * an errno.
+ */
+NT_MUST_CHECK int nt_store_list_firing(struct nt_store *store, const char *receiver, uint64_t after,
+				       size_t max, struct nt_store_firing *ret_firing);
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 

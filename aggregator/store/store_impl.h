@@ -23,7 +23,8 @@ struct nt_store {
 
 	pthread_mutex_t lock; /* covers the writing connection and its data */
 	pthread_cond_t landed; /* an in-flight message was finished */
-	uint64_t flying[NT_STORE_MAX_RECEIVERS]; /* in-flight message by receiver; 0: none */
+	/* Messages in flight by receiver; 0: none. */
+	uint64_t flying[NT_STORE_MAX_RECEIVERS][NT_STORE_MAX_BATCH];
 	sqlite3 *db;
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);

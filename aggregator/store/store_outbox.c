@@ -134,6 +134,16 @@ static int replace_waiting(struct nt_store *store, const char *incident, const c
 	return r;
 }
 
+static bool is_accepted(const struct nt_store *store, const struct nt_wire_incident *incident,
+			const char *receiver)
+{
+	const struct nt_store_options *options = &store->options;
+
+	if (options->accepts)
+		return options->accepts(options->accepts_data, receiver, incident);
+	return severity_of(incident) >= NT_STORE_SEVERITY_WARNING;
+}
+
 static int queue_for(struct nt_store *store, const struct nt_wire_incident *incident,
 		     const char *receiver, size_t *ret_queued)
 {
@@ -155,7 +165,7 @@ static int queue_for(struct nt_store *store, const struct nt_wire_incident *inci
 		*ret_queued += 1;
 		return insert_message(store, incident, receiver, true, severity);
 	}
-	if (severity < NT_STORE_SEVERITY_WARNING || (int)severity <= sent.severity)
+	if ((int)severity <= sent.severity || !is_accepted(store, incident, receiver))
 		return 0;
 	r = replace_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)
@@ -191,6 +201,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 		.number = nt_db_column(select, 0),
 		.resolved = !strcmp(nt_db_text(select, 3), "resolved"),
 		.attempts = (uint32_t)nt_db_column(select, 5) + 1,
+		.severities = (unsigned int)nt_db_column(select, 9),
 		.queued_real_ns = nt_db_column(select, 6),
 		.next_real_ns = nt_db_column(select, 7),
 	};
@@ -224,44 +235,108 @@ static int count_attempt(struct nt_store *store, uint64_t number)
 	return nt_db_run(update);
 }
 
-/* If the attempt cannot be counted in the file, the message is sent anyway. */
-static int next_message(struct nt_store *store, const char *receiver, uint64_t real_ns,
-			struct nt_outbox_message *ret_message, uint64_t *ret_next_ns)
-{
-	nt_autostmt sqlite3_stmt *select = NULL;
-	int r;
+#define SELECT_WAITING                                                                             \
+	"SELECT number, incident, receiver, event, severity, attempts, queued_ns, next_ns, body,"  \
+	" (SELECT coalesce(sum(DISTINCT 1 << other.severity), 0) FROM message AS other"            \
+	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \
+	"  AND other.event = 'firing' AND other.state <> 'failed')"                                \
+	" FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"                   \
+	" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"                          \
+	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \
+	"  AND other.event = 'firing' AND other.state = 'waiting'))"                               \
+	" ORDER BY next_ns, number LIMIT ?"
 
-	r = nt_db_prepare(
-		store->db,
-		"SELECT number, incident, receiver, event, severity, attempts, queued_ns,"
-		" next_ns, body FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"
-		" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"
-		"  WHERE other.incident = this.incident"
-		"  AND other.receiver = this.receiver"
-		"  AND other.event = 'firing' AND other.state = 'waiting'))"
-		" ORDER BY next_ns, number LIMIT 1",
-		&select);
-	if (r < 0)
-		return r;
-	nt_db_bind_text(select, 1, receiver);
-	r = nt_db_step(select);
-	if (r <= 0)
-		return r;
-	if (nt_db_column(select, 7) > real_ns) {
-		*ret_next_ns = nt_db_column(select, 7);
-		return 0;
-	}
-	r = read_message(select, ret_message);
-	return r < 0 ? r : 1;
-}
-
+/* The messages of one receiver in flight. */
 static uint64_t *find_flying(struct nt_store *store, const char *receiver)
 {
 	for (size_t i = 0; i < store->options.receivers; i++) {
 		if (!strcmp(store->receiver[i], receiver))
-			return &store->flying[i];
+			return store->flying[i];
 	}
 	return NULL;
+}
+
+static bool take_off(uint64_t flying[NT_STORE_MAX_BATCH], uint64_t number)
+{
+	size_t place = NT_STORE_MAX_BATCH;
+
+	for (size_t i = 0; i < NT_STORE_MAX_BATCH; i++) {
+		if (flying[i] == number)
+			return false;
+		if (!flying[i])
+			place = i;
+	}
+	if (place == NT_STORE_MAX_BATCH)
+		return false;
+	flying[place] = number;
+	return true;
+}
+
+static void land(struct nt_store *store, uint64_t number)
+{
+	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
+		for (size_t k = 0; k < NT_STORE_MAX_BATCH; k++) {
+			if (store->flying[i][k] == number)
+				store->flying[i][k] = 0;
+		}
+	}
+}
+
+static void release_messages(struct nt_outbox_message *message, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		nt_outbox_message_release(&message[i]);
+}
+
+/* Reads due messages that are not in flight. Returns their number or an errno. */
+static int read_due(struct nt_store *store, const char *receiver, uint64_t real_ns, size_t max,
+		    struct nt_outbox_message *message, uint64_t *ret_next_ns)
+{
+	uint64_t *flying = find_flying(store, receiver);
+	nt_autostmt sqlite3_stmt *select = NULL;
+	size_t count = 0;
+	int r;
+
+	if (!flying)
+		return 0;
+	r = nt_db_prepare(store->db, SELECT_WAITING, &select);
+	if (r < 0)
+		return r;
+	nt_db_bind_text(select, 1, receiver);
+	nt_db_bind_number(select, 2, max + NT_STORE_MAX_BATCH);
+	while (count < max && (r = nt_db_step(select)) > 0) {
+		if (nt_db_column(select, 7) > real_ns) {
+			*ret_next_ns = nt_db_column(select, 7);
+			break;
+		}
+		if (!take_off(flying, nt_db_column(select, 0)))
+			continue;
+		r = read_message(select, &message[count]);
+		if (r < 0) {
+			land(store, nt_db_column(select, 0));
+			break;
+		}
+		count++;
+	}
+	if (r >= 0)
+		return (int)count;
+	for (size_t i = 0; i < count; i++)
+		land(store, message[i].number);
+	release_messages(message, count);
+	return r;
+}
+
+/* If an attempt cannot be counted in the file, the message is sent anyway. */
+static void count_attempts(struct nt_store *store, const struct nt_outbox_message *message,
+			   size_t count)
+{
+	int r = nt_store_begin(store);
+
+	if (r < 0)
+		return;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = count_attempt(store, message[i].number);
+	(void)!nt_store_end(store, r);
 }
 
 int nt_store_outbox_next(struct nt_store *store, const char *receiver, uint64_t real_ns,
@@ -271,17 +346,33 @@ int nt_store_outbox_next(struct nt_store *store, const char *receiver, uint64_t 
 	int r;
 
 	*ret_next_ns = UINT64_MAX;
-	flying = find_flying(store, receiver);
-	if (!flying)
-		return 0;
 	pthread_mutex_lock(&store->lock);
-	r = next_message(store, receiver, real_ns, ret_message, ret_next_ns);
+	/* What its thread has not finished, for example because it was aborted, is due again. */
+	flying = find_flying(store, receiver);
+	if (flying)
+		memset(flying, 0, sizeof(store->flying[0]));
+	r = read_due(store, receiver, real_ns, 1, ret_message, ret_next_ns);
 	if (r > 0)
-		*flying = ret_message->number;
-	if (r > 0 && nt_store_begin(store) == 0)
-		(void)!nt_store_end(store, count_attempt(store, ret_message->number));
+		count_attempts(store, ret_message, 1);
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+int nt_store_outbox_more(struct nt_store *store, const char *receiver, uint64_t real_ns, size_t max,
+			 struct nt_outbox_message *ret_message, size_t *ret_count)
+{
+	uint64_t next_ns;
+	int r;
+
+	pthread_mutex_lock(&store->lock);
+	r = read_due(store, receiver, real_ns, max, ret_message, &next_ns);
+	if (r > 0)
+		count_attempts(store, ret_message, (size_t)r);
+	pthread_mutex_unlock(&store->lock);
+	if (r < 0)
+		return r;
+	*ret_count = (size_t)r;
+	return 0;
 }
 
 static int set_state(struct nt_store *store, uint64_t number, const char *state, uint64_t next_ns)
@@ -379,10 +470,7 @@ int nt_store_outbox_done(struct nt_store *store, uint64_t number, enum nt_outbox
 	if (r == 0) {
 		atomic_fetch_add(&store->outbox_skipped, (uint64_t)skipped);
 		nt_store_count_outbox(store);
-		for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
-			if (store->flying[i] == number)
-				store->flying[i] = 0;
-		}
+		land(store, number);
 		pthread_cond_broadcast(&store->landed);
 	}
 	pthread_mutex_unlock(&store->lock);

@@ -450,6 +450,18 @@ static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t since_ns
 	return r < 0 ? r : count;
 }
 
+/* Reminders are sent of the incidents of owned shards alone. */
+static int own(struct nt_store *store, uint32_t shard, const char *statement)
+{
+	nt_autostmt sqlite3_stmt *change = NULL;
+	int r = nt_db_prepare(store->db, statement, &change);
+
+	if (r < 0)
+		return r;
+	nt_db_bind_number(change, 1, shard);
+	return nt_db_run(change);
+}
+
 int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
 {
 	const uint64_t since_ns = real_ns > resend_ns ? real_ns - resend_ns : 0;
@@ -468,6 +480,8 @@ int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
 			r = nt_store_end(store, count < 0 ? count : 0);
 		}
 	} while (r == 0 && count == ADOPT_BATCH);
+	if (r == 0)
+		r = own(store, shard, "INSERT OR IGNORE INTO owned VALUES (?)");
 	nt_store_count_outbox(store);
 	if (atomic_load(&store->outbox_now) && store->queued)
 		store->queued(store->queued_data);
@@ -507,22 +521,31 @@ static bool is_of(struct nt_store *store, uint64_t number, uint32_t shard)
 	return nt_db_step(select) != 0;
 }
 
-/* The shard's messages in flight, by receiver; 0: none. */
-static void list_flying(struct nt_store *store, uint32_t shard,
-			uint64_t ret_number[NT_STORE_MAX_RECEIVERS])
+struct flight {
+	uint64_t number[NT_STORE_MAX_RECEIVERS][NT_STORE_MAX_BATCH];
+};
+
+/* The shard's messages in flight; 0: none. */
+static void list_flying(struct nt_store *store, uint32_t shard, struct flight *flight)
 {
 	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
-		const uint64_t number = store->flying[i];
+		for (size_t k = 0; k < NT_STORE_MAX_BATCH; k++) {
+			const uint64_t number = store->flying[i][k];
 
-		ret_number[i] = number && is_of(store, number, shard) ? number : 0;
+			flight->number[i][k] = number && is_of(store, number, shard) ? number : 0;
+		}
 	}
 }
 
-static bool is_flying(const struct nt_store *store, const uint64_t number[NT_STORE_MAX_RECEIVERS])
+static bool is_flying(const struct nt_store *store, const struct flight *flight)
 {
 	for (size_t i = 0; i < NT_STORE_MAX_RECEIVERS; i++) {
-		if (number[i] && store->flying[i] == number[i])
-			return true;
+		for (size_t k = 0; k < NT_STORE_MAX_BATCH; k++) {
+			const uint64_t number = flight->number[i][k];
+
+			if (number && store->flying[i][k] == number)
+				return true;
+		}
 	}
 	return false;
 }
@@ -530,14 +553,15 @@ static bool is_flying(const struct nt_store *store, const uint64_t number[NT_STO
 int nt_store_release(void *data, uint32_t shard)
 {
 	const uint64_t until_ns = nt_clock_mono_ns() + landing_ns;
-	uint64_t number[NT_STORE_MAX_RECEIVERS];
 	struct nt_store *store = data;
+	struct flight flight;
 	int r;
 
 	pthread_mutex_lock(&store->lock);
 	/* The bus has the incident, so the next owner has it too. */
 	for (struct nt_unsaved *unsaved = store->unsaved; unsaved; unsaved = unsaved->next)
 		unsaved->is_given_up |= unsaved->message->incident.shard == shard;
+	(void)!own(store, shard, "DELETE FROM owned WHERE shard = ?");
 	r = nt_store_begin(store);
 	if (r == 0)
 		r = nt_store_end(store, park(store, shard));
@@ -546,8 +570,8 @@ int nt_store_release(void *data, uint32_t shard)
 	 * Waits for messages in flight, whose results the next owner needs. Messages of other
 	 * shards are not awaited: the waits would add up when many shards are released.
 	 */
-	list_flying(store, shard, number);
-	while (r == 0 && is_flying(store, number) &&
+	list_flying(store, shard, &flight);
+	while (r == 0 && is_flying(store, &flight) &&
 	       nt_thread_wait(&store->landed, &store->lock, until_ns))
 		;
 	pthread_mutex_unlock(&store->lock);

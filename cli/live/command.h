@@ -38,6 +38,7 @@ int nt_command_nodes(int argc, char **argv);
 int nt_command_incidents(int argc, char **argv);
 int nt_command_analyze(int argc, char **argv);
 int nt_command_topics(int argc, char **argv);
+int nt_command_alert(int argc, char **argv);
 int nt_command_level(int argc, char **argv);
 int nt_command_profile(int argc, char **argv);
 int nt_command_detail(int argc, char **argv);

@@ -11,10 +11,6 @@
 #include "common/base/cleanup.h"
 #include "common/options/opt_table.h"
 
-enum {
-	NT_CONFIG_MAX_BYTES = 1 << 20,
-};
-
 /*
  * Reads the file into ret_values[count], one for each row of opts: the text of its value, which the
  * caller frees, or NULL. -ENOENT and the like, -EFBIG, -EINVAL for anything but such a mapping

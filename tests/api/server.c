@@ -3,13 +3,16 @@
  * The real REST interface over an invented snapshot, for tests that speak HTTP:
  * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
  * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
- * also delivers what it stores. A line "firing ID" or "resolved ID" on its input puts an incident,
- * and is repeated on its output when that is in the store; otherwise that says "refused ID".
+ * also delivers what it stores, and with NT_RECEIVERS_FILE to the receivers of that file. A line
+ * "firing ID", "hostile ID" (with long and hostile names) or "resolved ID" on its input puts an
+ * incident, and is repeated on its output when that is in the store; otherwise that says "refused
+ * ID".
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "aggregator/api/api.h"
+#include "aggregator/receivers.h"
 #include "common/base/parse_number.h"
 #include "tests/api/snapshot_scene.h"
 
@@ -19,11 +22,37 @@ static int rebaseline(void *data, const char *job_id)
 	return strcmp(job_id, "00000000000000a1") ? -2 : 0;
 }
 
+/* What ends markup, and characters of one to four bytes at every place. */
+static void make_hostile(struct nt_wire_incident *incident)
+{
+	static const char piece[] = "a\u00e9\u20ac\U0001f4a5<!channel>*_`[x](y)&\"\\";
+	static char text[4 * 1024];
+	static struct nt_culprit culprit[8];
+
+	text[0] = '\0';
+	for (size_t len = 0; len + sizeof(piece) < sizeof(text); len += sizeof(piece) - 1)
+		memcpy(text + len, piece, sizeof(piece));
+	for (size_t i = 0; i < sizeof(culprit) / sizeof(culprit[0]); i++) {
+		culprit[i] = nt_test_rank_5;
+		culprit[i].node = text + i;
+		culprit[i].pod = culprit[i].gpu = culprit[i].container = text;
+	}
+	incident->job = incident->namespace = incident->summary = incident->cause = text;
+	incident->culprit = culprit;
+	incident->culprits = sizeof(culprit) / sizeof(culprit[0]);
+}
+
 static int put(struct nt_store *store, const char *id, const char *state)
 {
-	struct nt_wire_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
+	bool hostile = !strcmp(state, "hostile");
+	struct nt_wire_incident incident =
+		nt_test_incident(id, hostile ? "firing" : state, &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
-	int r = sink.incident(sink.data, &incident);
+	int r;
+
+	if (hostile)
+		make_hostile(&incident);
+	r = sink.incident(sink.data, &incident);
 
 	if (r < 0)
 		(void)fprintf(stderr, "the store refuses incident %s\n", id);
@@ -115,8 +144,10 @@ static int open_nodes(struct nt_node_desk **ret_desk)
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
-	const char *const names[] = {"webhook"};
 	const struct nt_notify_receiver receiver = {"webhook", url, getenv("NT_WEBHOOK_SECRET")};
+	const struct nt_aggregator_config config = {.receivers_file = getenv("NT_RECEIVERS_FILE")};
+	struct nt_receivers receivers = {0};
+	const char *names[NT_STORE_MAX_RECEIVERS] = {"webhook"};
 	nt_auto(nt_board) struct nt_board *board = NULL;
 	nt_auto(nt_store) struct nt_store *store = NULL;
 	nt_auto(nt_notify) struct nt_notify *notify = NULL;
@@ -141,10 +172,16 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
 	    nt_profile_desk_new(&profile_desk) < 0)
 		return 1;
-	if (nt_store_open(&(struct nt_store_options){.path = store_path,
-						     .receiver = names,
-						     .receivers = url ? 1 : 0},
-			  &store, &store_error) < 0) {
+	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK)
+		return 1;
+	if (nt_store_open(
+		    &(struct nt_store_options){
+			    .path = store_path,
+			    .receiver = names,
+			    .receivers = url ? 1 : nt_receivers_list(&receivers, names),
+			    .accepts = nt_receiver_configs_accept,
+			    .accepts_data = receivers.configs},
+		    &store, &store_error) < 0) {
 		(void)fprintf(stderr, "%s\n", store_error.text);
 		return 1;
 	}
@@ -157,14 +194,17 @@ static int serve(const char *dir, uint64_t timeout_ns)
 		return 1;
 	if (url)
 		nt_store_on_queued(store, nt_notify_wake, notify);
-	fill(store);
+	if (!url && nt_receivers_start(&receivers, store) != NT_EXIT_OK)
+		return 1;
+	if (!config.receivers_file)
+		fill(store);
 	if (nt_api_start(&(struct nt_api_options){.listen = "127.0.0.1:0",
 						  .token_file = token_path,
 						  .tls_cert_file = secure ? cert_path : NULL,
 						  .tls_key_file = secure ? key_path : NULL,
 						  .board = board,
 						  .store = store,
-						  .notify = notify,
+						  .notify = url ? notify : receivers.notify,
 						  .level_desk = level_desk,
 						  .profile_desk = profile_desk,
 						  .node_desk = node_desk,
@@ -179,6 +219,10 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
 		obey(store, line);
+	nt_api_stop(nt_take(api));
+	nt_receivers_stop(&receivers);
+	nt_store_close(nt_take(store));
+	nt_receivers_release(&receivers);
 	return 0;
 }
 

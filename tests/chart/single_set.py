@@ -2,6 +2,8 @@
 """What single sets of values bring, one after the other."""
 import base64
 
+import yaml
+
 from rendering import (SETS, component, container, find, helm, holds, kinds, objects_of, pod_of,
                        refused, render, same, settings, test, workloads)
 
@@ -179,6 +181,27 @@ def what_can_be_switched_on_is():
     assert "namespaceSelector" in own.pop(0)
     same(components(own), ["test", "aggregator", "agent"])
     same(peers_of(objects, "agent"), peers_of(objects, "aggregator")[:1])
+
+
+@test
+def receivers_have_their_secrets():
+    objects = render("all-on")
+    same(settings(objects, "aggregator")["receivers-file"], "/etc/neutracer/receivers.yaml")
+    (config,) = [one for one in objects if one["kind"] == "ConfigMap" and component(one) == "aggregator"]
+    file = yaml.safe_load(config["data"]["receivers.yaml"])
+    same(file["incident-url"], "https://neutracer.example/i/")
+    am, team, pager = file["receivers"]
+    same(am["urls"], ["http://am-0:9093", "http://am-1:9093"])
+    same(team["routes"], [{"severity": "critical", "job": "llm-*"}])
+    same((team["url-file"], team["secret-file"]),
+         ("/run/neutracer/receivers/team/url", "/run/neutracer/receivers/team/secret"))
+    same(("url-file" in pager, pager["secret-file"]), (False, "/run/neutracer/receivers/pager/secret"))
+    _, spec = pod_of(find(objects, "StatefulSet", "aggregator"))
+    (volume,) = [v for v in spec["volumes"] if v["name"] == "receivers"]
+    same([(s["secret"]["name"], s["secret"]["items"]) for s in volume["projected"]["sources"]],
+         [("chat", [{"key": "address", "path": "team/url"}, {"key": "sign", "path": "team/secret"}]),
+          ("pd", [{"key": "key", "path": "pager/secret"}])])
+    assert not {"existingSecret", "urlKey"} & set(team)
 
 
 def peers_of(objects, program):

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "aggregator/notify/kube_event.h"
+#include "aggregator/notify/http_post.h"
 #include "aggregator/notify/webhook.h"
 #include "common/bus/bus.h"
 #include "common/http/httpd.h"
@@ -146,7 +147,7 @@ static int run(const uint8_t *data, size_t size)
 	default:
 		(void)nt_httpd_listen_is_sound(text);
 		(void)nt_bus_url_is_sound(text);
-		(void)nt_webhook_url_is_valid(text);
+		(void)nt_http_url_is_valid(text);
 		(void)nt_kube_name_is_sound(text);
 		(void)!nt_webhook_key_read(text, &key);
 	}

@@ -9,4 +9,4 @@ $(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,$(libs_neutrac
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
 		$(link_neutracer-aggregator)
 
-check_e2e_needs += $(B)/test/api-server
+check_e2e_needs += $(B)/test/api-server $(B)/test-kafka/feeder

@@ -10,6 +10,7 @@
 
 #include "aggregator/api/api.h"
 #include "aggregator/notify/notify.h"
+#include "aggregator/notify/receiver_config.h"
 #include "aggregator/store/store.h"
 #include "cli/live/table.h"
 #include "common/http/token.h"
@@ -99,7 +100,7 @@ static int read_secret(void *data)
 	nt_autofree char *text = NULL;
 
 	(void)data;
-	return nt_notify_read_secret(path, &text);
+	return nt_receiver_secret_read(path, &text);
 }
 
 static void secrets_survive_failed_allocations(void **state)

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 #include <curl/curl.h>
 
+#include "aggregator/notify/http_post.h"
+#include "aggregator/notify/receiver_config.h"
 #include "aggregator/notify/webhook.h"
 #include "common/http/httpd.h"
 #include "tests/api/snapshot_scene.h"
@@ -90,6 +92,7 @@ static inline int take_call(void *data, const struct nt_httpd_request *request,
 
 static const struct nt_httpd_route routes[] = {
 	{"POST", "/hook/{secret}", NT_HTTPD_OPEN, "text/plain", NULL, take_call},
+	{"POST", "/hook/{secret}/api/v2/alerts", NT_HTTPD_OPEN, "text/plain", NULL, take_call},
 };
 
 static inline void release_calls(void)
@@ -127,7 +130,7 @@ static inline int set_up(void **state)
 	const struct nt_httpd_options options = {
 		.listen = "127.0.0.1:0",
 		.route = routes,
-		.routes = 1,
+		.routes = 2,
 	};
 	struct nt_httpd_error error;
 
@@ -167,6 +170,45 @@ static inline int tear_down_curl(void **state)
 	(void)state;
 	curl_global_cleanup();
 	return 0;
+}
+
+/* Until so many calls have come; fails after 20 s. */
+static inline void await_calls(size_t count)
+{
+	struct timespec until;
+	int r = 0;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	pthread_mutex_lock(&receiver.lock);
+	while (receiver.calls < count && r == 0)
+		r = pthread_cond_timedwait(&receiver.changed, &receiver.lock, &until);
+	pthread_mutex_unlock(&receiver.lock);
+	assert_int_equal(r, 0);
+}
+
+static inline void put(const char *id, const char *state, uint64_t version)
+{
+	struct nt_wire_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
+	const struct nt_sink sink = nt_store_sink(store);
+
+	incident.version = version;
+	assert_int_equal(sink.incident(sink.data, &incident), 0);
+}
+
+/* Until nothing waits in the outbox. */
+static inline void await_empty(void)
+{
+	const struct timespec pause = {.tv_nsec = 2000000};
+	struct nt_store_stats stats;
+
+	for (int i = 0; i < PATIENCE_S * 500; i++) {
+		nt_store_stats(store, &stats);
+		if (!stats.outbox_now)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	fail_msg("%llu messages still wait", (unsigned long long)stats.outbox_now);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)

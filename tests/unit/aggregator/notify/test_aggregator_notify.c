@@ -7,21 +7,6 @@
 #include "common/system/clock.h"
 #include "tests/unit/aggregator/webhook_receiver.h"
 
-/* Until so many calls have come; fails after 20 s. */
-static void await_calls(size_t count)
-{
-	struct timespec until;
-	int r = 0;
-
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_S;
-	pthread_mutex_lock(&receiver.lock);
-	while (receiver.calls < count && r == 0)
-		r = pthread_cond_timedwait(&receiver.changed, &receiver.lock, &until);
-	pthread_mutex_unlock(&receiver.lock);
-	assert_int_equal(r, 0);
-}
-
 /* ---- fixtures ------------------------------------------------------------------------------------ */
 
 static void reopen_store_of(const char *const *name, size_t count)
@@ -47,30 +32,6 @@ static void start_to(const char *to, struct nt_notify_options options)
 static void start(void)
 {
 	start_to(url, (struct nt_notify_options){0});
-}
-
-static void put(const char *id, const char *state, uint64_t version)
-{
-	struct nt_wire_incident incident = nt_test_incident(id, state, &nt_test_rank_5, 1);
-	const struct nt_sink sink = nt_store_sink(store);
-
-	incident.version = version;
-	assert_int_equal(sink.incident(sink.data, &incident), 0);
-}
-
-/* Until nothing waits in the outbox. */
-static void await_empty(void)
-{
-	const struct timespec pause = {.tv_nsec = 2000000};
-	struct nt_store_stats stats;
-
-	for (int i = 0; i < PATIENCE_S * 500; i++) {
-		nt_store_stats(store, &stats);
-		if (!stats.outbox_now)
-			return;
-		(void)nanosleep(&pause, NULL);
-	}
-	fail_msg("%llu messages still wait", (unsigned long long)stats.outbox_now);
 }
 
 static uint64_t time_of(const struct call *call)

@@ -40,12 +40,12 @@ static void a_secret_is_base64_after_its_prefix_or_plain_text(void **state)
 static void only_http_and_https_are_urls(void **state)
 {
 	(void)state;
-	assert_true(nt_webhook_url_is_valid("http://host/path"));
-	assert_true(nt_webhook_url_is_valid("https://host:1/path?key=value"));
-	assert_false(nt_webhook_url_is_valid("file:///etc/passwd"));
-	assert_false(nt_webhook_url_is_valid("gopher://host/"));
-	assert_false(nt_webhook_url_is_valid("host/path"));
-	assert_false(nt_webhook_url_is_valid(""));
+	assert_true(nt_http_url_is_valid("http://host/path"));
+	assert_true(nt_http_url_is_valid("https://host:1/path?key=value"));
+	assert_false(nt_http_url_is_valid("file:///etc/passwd"));
+	assert_false(nt_http_url_is_valid("gopher://host/"));
+	assert_false(nt_http_url_is_valid("host/path"));
+	assert_false(nt_http_url_is_valid(""));
 }
 
 static struct nt_attempt send_one(unsigned int status, uint64_t timeout_ns)
@@ -133,13 +133,13 @@ static void a_secret_is_the_first_line_of_its_file(void **state)
 
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/secret", dir);
-	assert_int_equal(nt_notify_read_secret(path, &text), -ENOENT);
+	assert_int_equal(nt_receiver_secret_read(path, &text), -ENOENT);
 	assert_int_equal(nt_file_create(path, 0600, "https://x/y\r\nrest\n", 18), 0);
-	assert_int_equal(nt_notify_read_secret(path, &text), 0);
+	assert_int_equal(nt_receiver_secret_read(path, &text), 0);
 	assert_string_equal(text, "https://x/y");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(nt_file_create(path, 0600, "\n", 1), 0);
-	assert_int_equal(nt_notify_read_secret(path, &(char *){NULL}), -EINVAL);
+	assert_int_equal(nt_receiver_secret_read(path, &(char *){NULL}), -EINVAL);
 }
 
 int main(void)
