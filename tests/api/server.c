@@ -141,13 +141,33 @@ static int open_nodes(struct nt_node_desk **ret_desk)
 	return 0;
 }
 
+/* names: one at least; the webhook, or the receivers of the file. */
+static int open_store(const char *path, const char **names, bool has_webhook,
+		      const struct nt_receivers *receivers, struct nt_store **ret_store)
+{
+	struct nt_store_error error;
+
+	names[0] = "webhook";
+	if (nt_store_open(
+		    &(struct nt_store_options){
+			    .path = path,
+			    .receiver = names,
+			    .receivers = has_webhook ? 1 : nt_receivers_list(receivers, names),
+			    .accepts = nt_receiver_configs_accept,
+			    .accepts_data = receivers->configs},
+		    ret_store, &error) == 0)
+		return 0;
+	(void)fprintf(stderr, "%s\n", error.text);
+	return -1;
+}
+
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
 	const struct nt_notify_receiver receiver = {"webhook", url, getenv("NT_WEBHOOK_SECRET")};
 	const struct nt_aggregator_config config = {.receivers_file = getenv("NT_RECEIVERS_FILE")};
 	struct nt_receivers receivers = {0};
-	const char *names[NT_STORE_MAX_RECEIVERS] = {"webhook"};
+	const char *names[NT_STORE_MAX_RECEIVERS];
 	nt_auto(nt_board) struct nt_board *board = NULL;
 	nt_auto(nt_store) struct nt_store *store = NULL;
 	nt_auto(nt_notify) struct nt_notify *notify = NULL;
@@ -156,7 +176,6 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
 	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
-	struct nt_store_error store_error;
 	struct nt_api_error api_error;
 	char store_path[4096], token_path[4096], cert_path[4096], key_path[4096], line[128];
 	bool secure;
@@ -174,17 +193,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 		return 1;
 	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK)
 		return 1;
-	if (nt_store_open(
-		    &(struct nt_store_options){
-			    .path = store_path,
-			    .receiver = names,
-			    .receivers = url ? 1 : nt_receivers_list(&receivers, names),
-			    .accepts = nt_receiver_configs_accept,
-			    .accepts_data = receivers.configs},
-		    &store, &store_error) < 0) {
-		(void)fprintf(stderr, "%s\n", store_error.text);
+	if (open_store(store_path, names, url != NULL, &receivers, &store) < 0)
 		return 1;
-	}
 	if (url &&
 	    nt_notify_start(&(struct nt_notify_options){.store = store,
 							.receiver = &receiver,
