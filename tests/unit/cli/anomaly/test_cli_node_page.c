@@ -267,6 +267,7 @@ static void what_exceeds_a_page_is_counted_on_it(void **state)
 	html = page();
 	assert_int_equal(count(html, "<article "), NT_NODE_PAGE_CHARTS);
 	assert_int_equal(count(html, "<li>&quot;"), NT_NODE_PAGE_NOTES);
+	assert_int_equal(count(html, "metrics beyond the first 64"), NT_NODE_PAGE_NODES);
 	assert_int_equal(count(html, "<rect class=\"alarm\" x"),
 			 NT_NODE_PAGE_CHARTS * NT_NODE_CHART_ALARMS);
 	says(html, "<li>50 further notes are not shown.</li>");
