@@ -42,7 +42,7 @@ static const struct nt_opt_program program = {
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
-	.finding = "the receiver did not take the test",
+	.finding = "the result is a finding: the receiver did not take the test",
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
