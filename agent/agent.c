@@ -318,11 +318,13 @@ static void tick(struct nt_agent *agent)
 		nt_agent_read_nic(agent);
 		nt_attachment_tick(agent->attachment, nt_clock_boot_ns());
 		nt_agent_detach_ended_ranks(agent);
-		nt_agent_turn_details(agent);
+		agent->has_new_levels = true;
 		nt_agent_turn_ras(agent);
 		if (agent->gpu_health)
 			nt_gpu_health_tick(agent->gpu_health, nt_clock_mono_ns());
 	}
+	if (agent->has_new_levels)
+		nt_agent_turn_details(agent);
 	nt_agent_end_processes(agent, nt_clock_mono_ns());
 	nt_profiler_tick(agent->profiler, nt_clock_mono_ns());
 	nt_clock_pair(&boot_ns, &real_ns);

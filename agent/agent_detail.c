@@ -68,6 +68,7 @@ void nt_agent_turn_details(struct nt_agent *agent)
 {
 	uint32_t limited = 0;
 
+	agent->has_new_levels = false;
 	nt_detail_set_divide(agent->detail_set);
 	for (size_t i = 0; i < nt_detail_set_count(agent->detail_set); i++) {
 		struct nt_detailed *process = nt_detail_set_at(agent->detail_set, i);
@@ -107,7 +108,8 @@ int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot
 		forget(agent, process);
 	if (r < 0)
 		(void)!nt_tracker_set_level(agent->tracker, pid, start_boot_ns, 0);
-	nt_agent_turn_details(agent);
+	/* Of all that change together, the rates are divided once. */
+	agent->has_new_levels = true;
 	return r;
 }
 

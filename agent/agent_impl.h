@@ -70,6 +70,7 @@ struct nt_agent {
 	struct nt_linker *linker;
 	struct nt_own_links *own_links;
 	bool has_unread; /* the last poll reached its limit: events may remain */
+	bool has_new_levels; /* the rates of details are to be divided again */
 	uint64_t event_ns; /* boot time of the newest processed event */
 	uint64_t read_until_ns; /* boot time before which all events are processed */
 	uint64_t reread_ns; /* spent by nt_agent_read_all_events() in this turn */

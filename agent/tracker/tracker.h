@@ -259,7 +259,7 @@ struct nt_tracker_requests {
 	void *data;
 };
 
-/* The level of a process is the highest of its ranks. */
+/* The level of a process is the highest of its ranks; one without ranks has none. */
 void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_table *table,
 			      uint64_t real_ns, const struct nt_tracker_requests *requests);
 

@@ -61,8 +61,10 @@ void nt_tracker_take_requests(struct nt_tracker *tracker, const struct nt_level_
 
 	HASH_ITER(hh, tracker->processes, process, next)
 	{
-		const uint32_t level =
-			level_wanted(tracker, process, table, real_ns, requests->least);
+		/* Those that only map a library may be a thousand, and make no calls. */
+		const uint32_t level = process->ranks ? level_wanted(tracker, process, table,
+								     real_ns, requests->least)
+						      : 0;
 
 		if (level != process->level)
 			requests->changed(requests->data, process->pid, process->start_ns, level);
