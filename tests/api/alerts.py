@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every kind of receiver against a server that behaves as the service does (services.py): fire, retry, refuse,
-resolve, restart, names that are long and hostile, digests, and `neutracer alert`.
+resolve, restart, names that are long and hostile, digests, and `neutracer alert`. Then the real aggregator, whose
+incident is decided from windows that a feeder plays.
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +17,9 @@ import urllib.request
 from server import Server
 from services import Services
 
-NEUTRACER = os.environ.get("NT_NEUTRACER", "build/release/bin/neutracer")
+BIN = pathlib.Path(os.environ.get("NT_BIN", "build/release/bin"))
+NEUTRACER = os.environ.get("NT_NEUTRACER", str(BIN / "neutracer"))
+FEEDER = os.environ.get("NT_FEEDER", "build/release/test-kafka/feeder")
 PATIENCE_S = 60
 
 
@@ -168,11 +172,10 @@ def restart_while_away(services, directory, path):
     check_no_faults(scene)
 
 
-def storm(services, directory):
+def storm(services):
     """Chats get few messages, which count all; the others get each incident."""
     with tempfile.TemporaryDirectory() as fresh:
         path = write_receivers(pathlib.Path(fresh), services, rate=8)
-        before = scene = None
         with Server(fresh, NT_RECEIVERS_FILE=path) as server:
             scene = Scene(services, server)
             before = scene.accepted()
@@ -190,7 +193,47 @@ def storm(services, directory):
         if "DIGEST" not in json.dumps(services.all[kind].accepted[-8:]):
             sys.exit(f"{kind}: no digest")
     check_no_faults(scene)
-    return directory
+
+
+def live(directory):
+    """One incident of the real aggregator: each kind gets its beginning and its end."""
+    services = Services()
+    work = directory / "live"
+    for name in ("spool", "feed"):
+        (work / name).mkdir(parents=True)
+    (work / "feed/faults").write_text("0")
+    path = write_receivers(work, services)
+    with open(work / "log", "wb") as log:
+        processes = [subprocess.Popen([FEEDER, f"spool:{work}/spool", "1", work / "feed"], stderr=log),
+                     subprocess.Popen([BIN / "neutracer-aggregator", "--bus", f"spool:{work}/spool", "--user", "",
+                                       "--listen", "127.0.0.1:0", "--token-file", work / "token", "--store",
+                                       work / "store.db", "--receivers-file", path, "--resolve-after", "3s"],
+                                      stderr=log)]
+        try:
+            wait_for("the aggregator", lambda: re.search(r"answering on port", (work / "log").read_text()))
+            time.sleep(12)  # what is healthy
+            if any(one.accepted for one in services.all.values()):
+                sys.exit("a message of a healthy job")
+            (work / "feed/faults").write_text("80")
+            wait_for("the alarm", lambda: all(one.accepted for one in services.all.values()))
+            (work / "feed/faults").write_text("0")
+            wait_for("its end", lambda: all("resolved" in json.dumps(one.accepted[-1]).lower() or kind == "alertmanager"
+                                            for kind, one in services.all.items() if kind not in ("pagerduty", "opsgenie")))
+            wait_for("the end at pagers", lambda: services.all["pagerduty"].accepted[-1]["event_action"] == "resolve"
+                     and "close" in services.all["opsgenie"].accepted[-1])
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait(timeout=60)
+    if processes[1].returncode:
+        sys.exit(f"the aggregator ended with {processes[1].returncode}")
+    faults = [f"{kind}: {fault}" for kind, one in services.all.items() for fault in one.faults]
+    if faults:
+        sys.exit("refused:\n" + "\n".join(faults))
+    text = services.all["slack"].accepted[0]["text"]
+    if not re.fullmatch(r"FIRING \(critical\) .*: [a-z]+, rank 5 on .*", text):
+        sys.exit(f"Slack: {text}")
+    print(f"the real aggregator: {text}")
 
 
 def main():
@@ -205,7 +248,8 @@ def main():
             test_receivers(scene, directory)
             server.stop()
         restart_while_away(services, directory, path)
-        storm(services, directory)
+        storm(services)
+        live(directory)
     print(f"{len(services.all)} kinds: {sum(one.requests for one in services.all.values())} requests, "
           f"{sum(len(one.accepted) for one in services.all.values())} accepted")
 

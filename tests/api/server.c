@@ -141,33 +141,50 @@ static int open_nodes(struct nt_node_desk **ret_desk)
 	return 0;
 }
 
-/* names: one at least; the webhook, or the receivers of the file. */
-static int open_store(const char *path, const char **names, bool has_webhook,
-		      const struct nt_receivers *receivers, struct nt_store **ret_store)
+/* For the webhook, if there is a URL, or else for the receivers. */
+static int open_store(const char *dir, const struct nt_receivers *receivers, const char *url,
+		      struct nt_store **ret_store)
 {
+	const char *names[NT_STORE_MAX_RECEIVERS] = {"webhook"};
+	struct nt_store_options options = {
+		.receiver = names,
+		.receivers = url ? 1 : nt_receivers_list(receivers, names),
+		.accepts = nt_receiver_configs_accept,
+		.accepts_data = receivers->configs,
+	};
 	struct nt_store_error error;
+	char path[4096];
+	int r;
 
-	names[0] = "webhook";
-	if (nt_store_open(
-		    &(struct nt_store_options){
-			    .path = path,
-			    .receiver = names,
-			    .receivers = has_webhook ? 1 : nt_receivers_list(receivers, names),
-			    .accepts = nt_receiver_configs_accept,
-			    .accepts_data = receivers->configs},
-		    ret_store, &error) == 0)
-		return 0;
-	(void)fprintf(stderr, "%s\n", error.text);
-	return -1;
+	(void)snprintf(path, sizeof(path), "%s/store.db", dir);
+	options.path = path;
+	r = nt_store_open(&options, ret_store, &error);
+	if (r < 0)
+		(void)fprintf(stderr, "%s\n", error.text);
+	return r;
+}
+
+static int start_webhook(struct nt_store *store, const char *url, struct nt_notify **ret_notify)
+{
+	const struct nt_notify_receiver receiver = {"webhook", url, getenv("NT_WEBHOOK_SECRET")};
+	const struct nt_notify_options options = {
+		.store = store,
+		.receiver = &receiver,
+		.receivers = 1,
+		.first_retry_ns = 100 * NT_MILLISECOND,
+	};
+	int r = nt_notify_start(&options, ret_notify);
+
+	if (r == 0)
+		nt_store_on_queued(store, nt_notify_wake, *ret_notify);
+	return r;
 }
 
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
-	const struct nt_notify_receiver receiver = {"webhook", url, getenv("NT_WEBHOOK_SECRET")};
 	const struct nt_aggregator_config config = {.receivers_file = getenv("NT_RECEIVERS_FILE")};
 	struct nt_receivers receivers = {0};
-	const char *names[NT_STORE_MAX_RECEIVERS];
 	nt_auto(nt_board) struct nt_board *board = NULL;
 	nt_auto(nt_store) struct nt_store *store = NULL;
 	nt_auto(nt_notify) struct nt_notify *notify = NULL;
@@ -177,10 +194,9 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_api_error api_error;
-	char store_path[4096], token_path[4096], cert_path[4096], key_path[4096], line[128];
+	char token_path[4096], cert_path[4096], key_path[4096], line[128];
 	bool secure;
 
-	(void)snprintf(store_path, sizeof(store_path), "%s/store.db", dir);
 	(void)snprintf(token_path, sizeof(token_path), "%s/token", dir);
 	(void)snprintf(cert_path, sizeof(cert_path), "%s/cert.pem", dir);
 	(void)snprintf(key_path, sizeof(key_path), "%s/key.pem", dir);
@@ -191,20 +207,11 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
 	    nt_profile_desk_new(&profile_desk) < 0)
 		return 1;
-	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK)
+	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK ||
+	    open_store(dir, &receivers, url, &store) < 0)
 		return 1;
-	if (open_store(store_path, names, url != NULL, &receivers, &store) < 0)
-		return 1;
-	if (url &&
-	    nt_notify_start(&(struct nt_notify_options){.store = store,
-							.receiver = &receiver,
-							.receivers = 1,
-							.first_retry_ns = 100 * NT_MILLISECOND},
-			    &notify) < 0)
-		return 1;
-	if (url)
-		nt_store_on_queued(store, nt_notify_wake, notify);
-	if (!url && nt_receivers_start(&receivers, store) != NT_EXIT_OK)
+	if (url ? start_webhook(store, url, &notify) < 0
+		: nt_receivers_start(&receivers, store) != NT_EXIT_OK)
 		return 1;
 	if (!config.receivers_file)
 		fill(store);

@@ -2,12 +2,18 @@
 /*
  * JSON both ways: any bytes are read or refused; an incident out of any bytes of the wire becomes a
  * document that is read again, whatever its texts and numbers are.
+ *
+ * Alerts: such an incident, or any JSON as a message, becomes a request of each kind of receiver,
+ * which is JSON and keeps the limits that can be read from its size.
  */
 #include "proto/json.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "aggregator/notify/format/format.h"
+#include "common/base/utf8.h"
+#include "common/system/clock.h"
 #include "tests/fuzz/lib/cost.h"
 
 static void write_and_read(json_t *object)
@@ -36,4 +42,82 @@ static int run(const uint8_t *data, size_t size)
 	return 0;
 }
 
-FUZZ_TARGET(run, .peak = {64 << 10, 128}, .steps = {20000, 100})
+/* ---- alerts ---------------------------------------------------------------------------------- */
+
+static const size_t most[NT_RECEIVER_KINDS] = {
+	[NT_RECEIVER_ALERTMANAGER] = 64 << 10,
+	[NT_RECEIVER_SLACK] = 64 << 10,
+	[NT_RECEIVER_FEISHU] = 20000,
+	[NT_RECEIVER_DINGTALK] = 20000,
+	/* 4,096 bytes, of which some need two in JSON. */
+	[NT_RECEIVER_WECOM] = 2 * 4096 + 64,
+	[NT_RECEIVER_TEAMS] = 28 << 10,
+	[NT_RECEIVER_PAGERDUTY] = 512000,
+	[NT_RECEIVER_OPSGENIE] = 64 << 10,
+};
+
+static void write_all(const struct nt_notice *notice)
+{
+	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_KINDS; kind++) {
+		nt_autoformatpost struct nt_format_post post = {0};
+		nt_autojson json_t *again = NULL;
+		const struct nt_format_input input = {
+			.notice = &notice,
+			.notices = 1,
+			.url = "https://host/path",
+			.secret = "secret",
+			.now_ns = NT_HOUR,
+			.alive_ns = NT_MINUTE,
+		};
+
+		assert(nt_receiver_format_of((enum nt_receiver_kind)kind)->write(&input, &post) ==
+		       0);
+		assert(post.body.len <= most[kind]);
+		assert(nt_utf8_is_valid((const char *)post.body.data, post.body.len));
+		assert(nt_json_load(post.body.data, post.body.len, &again) == 0);
+	}
+}
+
+static void read_and_write(const void *body, size_t len)
+{
+	struct nt_notice notice, digest;
+	const struct nt_notice *list[] = {&notice, &notice, &notice};
+
+	if (nt_notice_read(body, len, "https://n.example/i/", false, &notice) < 0)
+		return;
+	write_all(&notice);
+	nt_notice_digest(list, 3, &digest);
+	write_all(&digest);
+}
+
+static int run_alerts(const uint8_t *data, size_t size)
+{
+	nt_auto(nt_message) struct nt_message *message = NULL;
+	nt_autojson json_t *document = NULL;
+	nt_autobuf struct nt_buf body = {0};
+
+	read_and_write(data, size);
+	if (nt_message_decode(data, size, &message) < 0 || message->body != NT_BODY_INCIDENT)
+		return 0;
+	document = json_pack("{s:s, s:o}", "type", "incident.firing", "data",
+			     nt_json_incident(&message->incident));
+	assert(document && nt_json_dump(document, false, &body) == 0);
+	read_and_write(body.data, body.len);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct fuzz_cost json = {
+		.peak = {64 << 10, 128},
+		.steps = {20000, 100},
+	};
+	static const struct fuzz_cost alerts = {
+		.peak = {512 << 10, 256},
+		.total = {16 << 20, 4096},
+		.steps = {4000000, 1000},
+	};
+
+	(void)fuzz_run(&alerts, run_alerts, data, size);
+	return fuzz_run(&json, run, data, size);
+}

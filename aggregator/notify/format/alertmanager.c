@@ -78,6 +78,18 @@ static int add_alert(json_t *list, const struct nt_format_input *input,
 	return failed || json_array_append(list, alert) ? -ENOMEM : 0;
 }
 
+/* The severity of an incident can fall, and that of its alert does not. */
+static enum nt_notice_severity sent_severity(const struct nt_notice *notice)
+{
+	enum nt_notice_severity severity = NT_NOTICE_CRITICAL;
+
+	if (notice->state != NT_NOTICE_STILL_FIRING || !notice->severities)
+		return notice->severity;
+	while (severity > NT_NOTICE_INFO && !(notice->severities & 1U << severity))
+		severity--;
+	return severity;
+}
+
 static int add_notice(json_t *list, const struct nt_format_input *input,
 		      const struct nt_notice *notice)
 {
@@ -85,7 +97,7 @@ static int add_notice(json_t *list, const struct nt_format_input *input,
 	int r = 0;
 
 	if (!is_over || !notice->severities)
-		return add_alert(list, input, notice, notice->severity, is_over);
+		return add_alert(list, input, notice, sent_severity(notice), is_over);
 	for (int i = 0; r == 0 && i < NT_NOTICE_SEVERITIES; i++)
 		if (notice->severities & 1U << i)
 			r = add_alert(list, input, notice, (enum nt_notice_severity)i, true);
@@ -98,7 +110,7 @@ static int end_lower(json_t *list, const struct nt_format_input *input,
 {
 	int r = 0;
 
-	if (notice->state == NT_NOTICE_RESOLVED)
+	if (notice->state != NT_NOTICE_FIRING)
 		return 0;
 	for (int i = 0; r == 0 && i < (int)notice->severity; i++)
 		if (notice->severities & 1U << i)

@@ -114,8 +114,10 @@ int nt_slack_write(const struct nt_format_input *input, struct nt_format_post *p
 
 void nt_slack_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt)
 {
-	(void)reply;
-	if (attempt->outcome != NT_ATTEMPT_TAKEN || !strcmp(attempt->answer, "ok"))
+	const char *text = reply->body.data ? (const char *)reply->body.data : "";
+
+	if (attempt->outcome != NT_ATTEMPT_TAKEN ||
+	    (!strncmp(text, "ok", 2) && strspn(text + 2, "\r\n") == strlen(text + 2)))
 		return;
 	attempt->outcome = NT_ATTEMPT_LATER;
 	attempt->reason = "the answer is not of this service";

@@ -187,6 +187,24 @@ static void all_alerts_that_were_sent_end_with_the_incident(void **state)
 	assert_string_equal(end_of(alerts, 0), "2026-11-21T03:01:12Z");
 }
 
+/* Otherwise the one that was sent expires, and another one begins. */
+static void a_reminder_repeats_the_alert_that_was_sent(void **state)
+{
+	struct nt_wire_incident incident = case_incident("firing");
+	nt_autojson json_t *alerts = NULL;
+	struct nt_notice notice;
+
+	(void)state;
+	incident.severity = "warning"; /* it has fallen meanwhile */
+	case_notice(&incident, &notice);
+	notice.state = NT_NOTICE_STILL_FIRING;
+	notice.severities = 1U << NT_NOTICE_WARNING | 1U << NT_NOTICE_CRITICAL;
+	alerts = alerts_of(&notice);
+	assert_int_equal(json_array_size(alerts), 1);
+	assert_string_equal(label_of(alerts, 0, "severity"), "critical");
+	assert_string_equal(end_of(alerts, 0), "2026-11-21T03:05:12Z");
+}
+
 static void an_alert_never_ends_before_it_begins(void **state)
 {
 	struct nt_wire_incident incident = case_incident("resolved");
@@ -212,6 +230,7 @@ int main(void)
 		cmocka_unit_test(a_digest_of_eight_leaves_none_out),
 		cmocka_unit_test(a_severity_that_rises_ends_the_alert_of_the_lower_one),
 		cmocka_unit_test(all_alerts_that_were_sent_end_with_the_incident),
+		cmocka_unit_test(a_reminder_repeats_the_alert_that_was_sent),
 		cmocka_unit_test(an_alert_never_ends_before_it_begins),
 	};
 

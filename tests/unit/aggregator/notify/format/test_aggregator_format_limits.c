@@ -304,6 +304,9 @@ static void success_is_what_the_service_says(void **state)
 {
 	static const struct answer_case cases[] = {
 		{NT_RECEIVER_SLACK, 200, "ok", NT_ATTEMPT_TAKEN},
+		{NT_RECEIVER_SLACK, 200, "ok\n", NT_ATTEMPT_TAKEN},
+		{NT_RECEIVER_SLACK, 200, "okay", NT_ATTEMPT_LATER},
+		{NT_RECEIVER_SLACK, 200, "", NT_ATTEMPT_LATER},
 		{NT_RECEIVER_SLACK, 200, "<html>proxy</html>", NT_ATTEMPT_LATER},
 		{NT_RECEIVER_SLACK, 400, "invalid_blocks", NT_ATTEMPT_REFUSED},
 		{NT_RECEIVER_SLACK, 429, "rate_limited", NT_ATTEMPT_LATER},
