@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "aggregator/notify/kube_event.h"
 #include "aggregator/notify/http_post.h"
+#include "aggregator/notify/kube_event.h"
 #include "aggregator/notify/webhook.h"
 #include "common/bus/bus.h"
 #include "common/http/httpd.h"
