@@ -153,6 +153,7 @@ void nt_agent_end_processes(struct nt_agent *agent, uint64_t mono_ns)
 	const uint64_t begun_ns = agent->gpu_health ? nt_gpu_health_begun_ns(agent->gpu_health) : 0;
 	const struct nt_gpu_end *end;
 
+	nt_gpu_ends_look(&agent->gpu_ends, nt_proc_has_ended, mono_ns);
 	while ((end = nt_gpu_ends_due(&agent->gpu_ends, begun_ns, mono_ns)))
 		end_waiting(agent, end);
 }

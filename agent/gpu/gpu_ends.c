@@ -21,13 +21,21 @@ const struct nt_gpu_end *nt_gpu_ends_find(const struct nt_gpu_ends *ends, uint32
 	return NULL;
 }
 
+void nt_gpu_ends_look(struct nt_gpu_ends *ends, bool (*is_gone)(uint32_t pid), uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < ends->count; i++)
+		if (!ends->end[i].gone_ns && is_gone(ends->end[i].pid))
+			ends->end[i].gone_ns = now_ns;
+}
+
 const struct nt_gpu_end *nt_gpu_ends_due(const struct nt_gpu_ends *ends, uint64_t begun_ns,
 					 uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ends->count; i++) {
-		const uint64_t noticed_ns = ends->end[i].noticed_ns;
+		const struct nt_gpu_end *end = &ends->end[i];
 
-		if (begun_ns >= noticed_ns || now_ns - noticed_ns >= NT_GPU_ENDS_WAIT_NS)
+		if ((end->gone_ns && begun_ns >= end->gone_ns) ||
+		    now_ns - end->noticed_ns >= NT_GPU_ENDS_WAIT_NS)
 			return &ends->end[i];
 	}
 	return NULL;

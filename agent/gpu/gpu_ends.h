@@ -22,6 +22,7 @@ struct nt_gpu_end {
 	uint32_t pid;
 	uint64_t start_boot_ns, boot_ns; /* of the process: its start and end */
 	uint64_t noticed_ns; /* monotonic, as the times below */
+	uint64_t gone_ns; /* its devices are closed since then at the latest; 0: perhaps not yet */
 };
 
 struct nt_gpu_ends {
@@ -34,6 +35,8 @@ struct nt_gpu_ends {
 bool nt_gpu_ends_add(struct nt_gpu_ends *ends, const struct nt_gpu_end *end);
 /* The process; NULL: it does not wait. As below, valid until the next change. */
 const struct nt_gpu_end *nt_gpu_ends_find(const struct nt_gpu_ends *ends, uint32_t pid);
+/* Which of them are gone by now. now_ns: before is_gone() is called. */
+void nt_gpu_ends_look(struct nt_gpu_ends *ends, bool (*is_gone)(uint32_t pid), uint64_t now_ns);
 /*
  * The next one that has waited long enough, or NULL. begun_ns: when the last complete reading began.
  * All are due at now_ns UINT64_MAX.

@@ -21,8 +21,11 @@ static int begin(void **state)
 
 static bool add(uint32_t pid, uint64_t noticed_ns)
 {
-	const struct nt_gpu_end end = {
-		.pid = pid, .start_boot_ns = 1, .boot_ns = 2, .noticed_ns = noticed_ns};
+	const struct nt_gpu_end end = {.pid = pid,
+				       .start_boot_ns = 1,
+				       .boot_ns = 2,
+				       .noticed_ns = noticed_ns,
+				       .gone_ns = noticed_ns};
 
 	return nt_gpu_ends_add(&ends, &end);
 }
@@ -51,6 +54,28 @@ static void a_reading_that_began_after_the_end_is_waited_for(void **state)
 	assert_int_equal(due(T + 1, T + 1), 8);
 	nt_gpu_ends_remove(&ends, 8);
 	assert_int_equal(ends.count, 0);
+}
+
+static bool is_eight(uint32_t pid)
+{
+	return pid == 8;
+}
+
+/* The kernel closes its devices later than it reports its end. */
+static void a_reading_before_its_devices_are_closed_is_not_enough(void **state)
+{
+	(void)state;
+	assert_true(add(7, T) && add(8, T));
+	ends.end[0].gone_ns = ends.end[1].gone_ns = 0;
+	assert_int_equal(due(T + 5, T + 5), 0);
+	nt_gpu_ends_look(&ends, is_eight, T + 6);
+	assert_int_equal(due(T + 5, T + 6), 0);
+	assert_int_equal(due(T + 6, T + 7), 8);
+	nt_gpu_ends_look(&ends, is_eight, T + 9);
+	assert_int_equal(due(T + 6, T + 9), 8);
+	nt_gpu_ends_remove(&ends, 8);
+	assert_int_equal(due(T + 9, T + 9), 0);
+	assert_int_equal(due(T + 9, T + NT_GPU_ENDS_WAIT_NS), 7);
 }
 
 /* The driver hangs: aggregators wait no longer. */
@@ -93,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_TEST(a_reading_that_began_after_the_end_is_waited_for),
+		ENDS_TEST(a_reading_before_its_devices_are_closed_is_not_enough),
 		ENDS_TEST(without_a_reading_it_is_not_waited_for_longer),
 		ENDS_TEST(one_in_the_middle_can_be_removed),
 		ENDS_TEST(more_than_the_table_holds_do_not_wait),
