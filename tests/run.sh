@@ -26,7 +26,7 @@
 set -u
 
 passed=0 failed=0 skipped=0
-SLOWEST=10 REASON_BYTES=200
+SLOWEST=25 REASON_BYTES=200
 logs=$(mktemp -d) || exit 1
 results=${NT_RESULTS:-$logs/results}
 mkdir -p "$results"

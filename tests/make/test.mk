@@ -25,7 +25,7 @@ test_stages := test-programs check "idle check-oom NT_TIMEOUT=900 & check-bpf + 
 full_stages := test-programs \
 	"idle bpf-programs SAN=1 + check-bpf SAN=1 + check-live-san & ~nice check-vm PART=short \
 	& check-kafka PART=rest$(if $(CLUSTER), + idle cluster-build) & check-e2e PART=beside" \
-	"idle check SAN=1 NT_TIMEOUT=900 NT_KIND=idle$(if $(CLUSTER), & test-cluster)" \
+	"idle check SAN=1 PART=short NT_TIMEOUT=900 NT_KIND=idle$(if $(CLUSTER), & test-cluster)" \
 	"check-e2e PART=busy & idle check-more + idle fuzz-short" "check-e2e PART=real"
 test test-full: export MAKE := $(MAKE)
 .PHONY: test test-full
@@ -50,6 +50,8 @@ unit_jobs := $(shell echo $$((2 * $$(nproc) + 2)))
 unit_waiting := $(filter common/bus/kafka/test_common_reader common/bus/kafka/test_common_writer \
 	common/bus/kafka/test_common_handle_reaper common/test_common_kafka_disk_queue,$(unit_tests))
 unit_long := $(filter sim/% aggregator/notify/% detect/test_detect_fates detect/test_detect_state,$(unit_tests))
+# PART=short, for sanitizers: without the simulations that take longest and run no other code.
+unit_omitted := $(if $(filter short,$(PART)),sim/test_sim_drawn sim/test_sim_oddities)
 unit_rest := $(filter-out $(unit_waiting) $(unit_long),$(unit_tests))
 script_first := $(filter $(addprefix %/,systrace.sh help.sh analyze.sh dbscan.sh),$(check_scripts_here))
 
@@ -58,7 +60,8 @@ rare_programs := $(cluster_test_programs) $(bench_programs)
 
 .PHONY: check
 check: unit $(if $(check_scripts_here),all $(rare_programs)) $(check_needs) ## unit tests, API cases, check scripts (SAN=1, SAN=thread)
-	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_waiting:%=$(B)/test/%) $(script_first) $(unit_long:%=$(B)/test/%) \
+	$(Q)NT_JOBS=$(unit_jobs) tests/run.sh $(unit_waiting:%=$(B)/test/%) $(script_first) \
+		$(patsubst %,$(B)/test/%,$(filter-out $(unit_omitted),$(unit_long))) \
 		$(unit_rest:%=$(B)/test/%) $(filter-out $(script_first),$(check_scripts_here))
 
 # The same rules on more: simulated clusters with three seeds each, all inputs of the detectors, and
