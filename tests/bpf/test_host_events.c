@@ -345,11 +345,25 @@ static uint64_t pass_second(struct nt_system *system, pid_t pid, struct nt_syste
 	return total.thread.wait_ns[NT_HOST_WAIT_SLEEP];
 }
 
+/* What all tracepoints cost now, ns a second: a machine that is emulated makes fewer switches. */
+static double cost_of_all(pid_t pid)
+{
+	const struct nt_system_options options = {.ring_bytes = 256 << 10, .events_max = 1};
+	nt_auto(nt_system) struct nt_system *system = NULL;
+	struct nt_system_stats stats;
+
+	assert_int_equal(nt_system_new(&options, &system), 0);
+	nt_system_enrol(system, (uint32_t)pid, 1);
+	for (int i = 0; i < 3; i++)
+		(void)pass_second(system, pid, &stats);
+	assert_true(stats.cost_ns > 0);
+	return (double)stats.cost_ns;
+}
+
 /* Another process switches so often that the budget pays for some of the time. */
 static void between_slices_waits_are_estimated(void **state)
 {
-	const struct nt_system_options options = {
-		.ring_bytes = 256 << 10, .events_max = 1, .budget = 0.04};
+	struct nt_system_options options = {.ring_bytes = 256 << 10, .events_max = 1};
 	nt_auto(nt_system) struct nt_system *system = NULL;
 	struct nt_system_stats stats = {0};
 	uint64_t start_ns, sleep_ns, first_ns = 0, slices;
@@ -357,34 +371,35 @@ static void between_slices_waits_are_estimated(void **state)
 	/* Forked before: a process that has the links' descriptors keeps them attached. */
 	const pid_t pid = host_start(sleep_three_quarters, NULL, &go);
 	const pid_t often = host_start(switch_all_the_time, NULL, &go_often);
+	double part;
 
 	(void)state;
-	assert_int_equal(nt_system_new(&options, &system), 0);
-	nt_system_enrol(system, (uint32_t)pid, 1);
 	assert_int_equal(write(go, "", 1), 1);
 	assert_int_equal(write(go_often, "", 1), 1);
+	options.budget = cost_of_all(pid) / 6.0 / (double)NT_SECOND;
+	assert_int_equal(nt_system_new(&options, &system), 0);
+	nt_system_enrol(system, (uint32_t)pid, 1);
 	while (!stats.is_sliced && ++seconds < 30)
 		first_ns = pass_second(system, pid, &stats);
 	assert_true(stats.is_sliced && stats.is_attached && !stats.is_shed);
 	start_ns = nt_clock_boot_ns();
 	slices = stats.slices;
 	sleep_ns = first_ns;
-	for (seconds = 0; seconds < 90 && stats.slices < slices + 3; seconds++) {
+	for (seconds = 0; seconds < 200 && stats.slices < slices + 2; seconds++) {
 		const uint64_t now_ns = pass_second(system, pid, &stats);
 
 		/* Window by window, not all of it at the end of a slice. */
-		assert_true(now_ns >= sleep_ns + 200 * NT_MILLISECOND);
+		assert_true(now_ns >= sleep_ns + 50 * NT_MILLISECOND);
 		sleep_ns = now_ns;
 	}
-	const double part = (double)(sleep_ns - first_ns) / (double)(nt_clock_boot_ns() - start_ns);
-
-	printf("# %d s with 3 slices: asleep %.2f of the time\n", seconds, part);
+	part = (double)(sleep_ns - first_ns) / (double)(nt_clock_boot_ns() - start_ns);
+	printf("# %d s with 2 slices: asleep %.2f of the time\n", seconds, part);
 	host_stop(pid);
 	host_stop(often);
 	assert_true(nt_system_switch_share(system) < 1.0);
-	assert_int_equal(stats.slices, slices + 3);
-	assert_true(seconds > 5);
-	assert_true(part > 0.45 && part < 0.95);
+	assert_int_equal(stats.slices, slices + 2);
+	assert_true(seconds > 3);
+	assert_true(part > 0.4 && part < 0.95);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
