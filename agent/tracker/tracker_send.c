@@ -238,6 +238,19 @@ static const struct nt_tcp_window *take_tcp(struct nt_tracker *tracker, const st
 }
 
 /*
+ * The kernel's own figures of the sockets need no tracepoint, which may be detached, or may have come
+ * later than the socket and not know whose it is.
+ */
+static uint64_t retransmits_of(const struct nt_tcp_window *tcp, uint64_t of_tracepoints)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; tcp && i < tcp->socket_count; i++)
+		sum += tcp->socket[i].retransmits;
+	return sum > of_tracepoints ? sum : of_tracepoints;
+}
+
+/*
  * Sets the losses of the window's input, and then also the received counts. With several ranks in a
  * process, lost events count for each. Intervals, like counters, are the process's.
  */
@@ -384,6 +397,7 @@ void nt_tracker_send(struct nt_tracker *tracker, struct nt_rank *rank, uint64_t 
 	struct nt_tracker_key *key = NULL;
 	bool settled, moved;
 
+	host.tcp_retransmits = retransmits_of(context.tcp, host.tcp_retransmits);
 	context.unobserved_ns = less(unobserved_ns, rank->unobserved_seen);
 	if (context.unobserved_ns > window_ns)
 		context.unobserved_ns = window_ns;

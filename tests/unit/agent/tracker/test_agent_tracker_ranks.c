@@ -109,7 +109,8 @@ static void a_process_with_a_thread_for_each_device_is_as_many_ranks(void **stat
 static void of_several_ranks_of_a_process_one_sends_its_connections(void **state)
 {
 	uint64_t handles[DEVICES], sent = 0;
-	struct nt_tcp_socket socket = {.local = "10.0.0.1", .remote = "10.0.0.2", .sent_bytes = 77};
+	struct nt_tcp_socket socket = {
+		.local = "10.0.0.1", .remote = "10.0.0.2", .sent_bytes = 77, .retransmits = 3};
 	struct node node;
 
 	(void)state;
@@ -123,6 +124,8 @@ static void of_several_ranks_of_a_process_one_sends_its_connections(void **state
 
 		assert_true(!window->tcp.observed_ns || window->rank.rank == 0);
 		sent += window->tcp.observed_ns;
+		/* No tracepoint knows of them here. */
+		assert_int_equal(window->host.tcp_retransmits, window->tcp.observed_ns ? 3 : 0);
 	}
 	assert_true(sent > 0);
 	node_stop(&node);
