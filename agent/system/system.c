@@ -319,7 +319,7 @@ void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Sums of another thread than before begin with the next slice. */
+/* What was before is no part of the slice: neither of the thread nor of the process. */
 static void choose_thread(struct nt_system *system, uint32_t slot, uint32_t tid)
 {
 	struct nt_switch_sums sums;
@@ -328,10 +328,8 @@ static void choose_thread(struct nt_system *system, uint32_t slot, uint32_t tid)
 		return;
 	system->tid[slot] = tid;
 	system->estimate[slot] = (struct nt_slice_estimate){0};
-	if (!is_sliced(system)) {
-		read_sums(system, slot, &sums);
-		nt_slice_estimate_begin(&system->estimate[slot], &sums, 0);
-	}
+	read_sums(system, slot, &sums);
+	nt_slice_estimate_begin(&system->estimate[slot], &sums, 0);
 }
 
 static bool read_switches(struct nt_system *system, uint32_t slot, uint64_t now_ns,

@@ -407,6 +407,47 @@ static void between_slices_waits_are_estimated(void **state)
 	assert_true(part > 0.4 && part < 0.95);
 }
 
+/* Sums of the process since its start are no part of one slice. */
+static void another_thread_in_a_slice_makes_no_rate_of_all_that_was(void **state)
+{
+	nt_auto(nt_system) struct nt_system *system = NULL;
+	struct nt_system_stats stats;
+	struct nt_system_total total;
+	uint64_t slices, since_ns = 0, sleep_ns;
+	uint32_t tid = 0;
+	int go, go_often, seconds = 0;
+	const pid_t pid = host_start(sleep_three_quarters, NULL, &go);
+	const pid_t often = host_start(switch_all_the_time, NULL, &go_often);
+
+	(void)state;
+	assert_int_equal(write(go, "", 1), 1);
+	assert_int_equal(write(go_often, "", 1), 1);
+	system = open_sliced(pid, &sleep_ns);
+	nt_system_stats(system, &stats);
+	slices = stats.slices;
+	/* In each second another one is read, until the slice has ended; then that one again. */
+	for (; stats.slices == slices && seconds < 200; seconds++) {
+		tid = tid == 1 ? (uint32_t)pid : 1;
+		(void)nt_system_read(system, (uint32_t)pid, tid, &total);
+		host_pause_ms(1000);
+		(void)nt_system_tick(system, nt_clock_boot_ns(), 1.0);
+		nt_system_stats(system, &stats);
+	}
+	for (int i = 0; i < 2; i++) {
+		const uint64_t now_ns = nt_clock_boot_ns();
+
+		assert_true(nt_system_read(system, (uint32_t)pid, tid, &total));
+		if (i)
+			assert_true(total.wait_ns[NT_HOST_WAIT_SLEEP] - sleep_ns <=
+				    2 * (now_ns - since_ns));
+		sleep_ns = total.wait_ns[NT_HOST_WAIT_SLEEP];
+		since_ns = now_ns;
+		host_pause_ms(300);
+	}
+	host_stop(pid);
+	host_stop(often);
+}
+
 /* ---- the end -------------------------------------------------------------------------------- */
 
 static void all_tracepoints_are_let_go_within_a_second(void **state)
@@ -488,6 +529,7 @@ int main(void)
 		HOST_CASE(all_tracepoints_are_let_go_within_a_second),
 		cmocka_unit_test(nothing_stays_after_a_kill),
 		cmocka_unit_test(between_slices_waits_are_estimated),
+		cmocka_unit_test(another_thread_in_a_slice_makes_no_rate_of_all_that_was),
 	};
 	struct host_test test = {0};
 	int r = host_open(&test);
