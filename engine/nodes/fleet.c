@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/system/clock.h"
 #include "detect/thresholds/thresholds.h"
 
 enum {
@@ -74,7 +75,7 @@ static void remove_node(struct nt_fleet *fleet, struct nt_fleet_node *node)
 	nt_fleet_node_free(node);
 }
 
-/* Makes room for a node. False: all nodes are in use. */
+/* Makes room for a node. False: all nodes are in use. A search costs as much as there are nodes. */
 static bool evict_silent(struct nt_fleet *fleet)
 {
 	struct nt_fleet_node *most = NULL;
@@ -82,8 +83,10 @@ static bool evict_silent(struct nt_fleet *fleet)
 	for (struct nt_fleet_node *node = fleet->node; node; node = node->hh.next)
 		if (!most || nt_fleet_silence_ns(fleet, node) > nt_fleet_silence_ns(fleet, most))
 			most = node;
-	if (!most || nt_fleet_silence_ns(fleet, most) < NT_ANOMALY_EVICT_NS)
+	if (!most || nt_fleet_silence_ns(fleet, most) < NT_ANOMALY_EVICT_NS) {
+		fleet->full_ns = fleet->lead_ns + fleet->quiet_ns + NT_SECOND;
 		return false;
+	}
 	remove_node(fleet, most);
 	fleet->counters.evicted++;
 	return true;
@@ -96,6 +99,10 @@ int nt_fleet_add(struct nt_fleet *fleet, const char *name, struct nt_fleet_node 
 
 	*ret_node = NULL;
 	if (HASH_COUNT(fleet->node) >= fleet->options.max_nodes) {
+		if (fleet->lead_ns + fleet->quiet_ns < fleet->full_ns) {
+			fleet->counters.nodes_over_cap++;
+			return 0;
+		}
 		r = nt_fleet_turn(fleet, SIZE_MAX);
 		if (r < 0)
 			return r;

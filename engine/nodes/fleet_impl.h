@@ -42,6 +42,7 @@ struct nt_fleet {
 	uint64_t rounds; /* since the start */
 	size_t active, passers; /* nodes with vectors since the last round, and past its end */
 	uint64_t lead_ns, quiet_ns;
+	uint64_t full_ns; /* by these: at the cap, no node is looked for before that gives way */
 };
 
 /* Closes the minutes up to `last`, whose rows then wait to be scored. -ENOMEM. */

@@ -60,7 +60,7 @@ struct nt_receiver_format {
 	const char *name;
 	const char *url; /* where the service always is; NULL: must be configured */
 	enum nt_receiver_secret secret;
-	bool is_url_secret; /* whoever has the URL can send */
+	bool is_url_secret; /* the URL alone permits to send */
 	bool is_chat; /* several messages can become one; repeats are messages */
 	bool keeps_incidents; /* a sample has to be resolved */
 	uint32_t rate; /* messages a minute unless configured */
