@@ -11,6 +11,7 @@
 
 #include "cli/anomaly/node_chart.h"
 #include "tests/page/node_scene.h"
+#include "tests/unit/cli/page_text.h"
 
 static struct nt_buf text;
 static struct node_scene scene;
@@ -31,29 +32,6 @@ static const char *page(void)
 	assert_true(text.len <= NT_PAGE_MAX_BYTES);
 	assert_int_equal(strlen((const char *)text.data), text.len);
 	return (const char *)text.data;
-}
-
-static void says(const char *html, const char *what)
-{
-	if (!strstr(html, what))
-		fail_msg("the page does not say '%s'", what);
-}
-
-static void does_not_say(const char *html, const char *what)
-{
-	const char *at = strstr(html, what);
-
-	if (at)
-		fail_msg("the page says '%.60s'", at);
-}
-
-static size_t count(const char *html, const char *what)
-{
-	size_t n = 0;
-
-	for (; (html = strstr(html, what)); html += strlen(what))
-		n++;
-	return n;
 }
 
 static const char *node_metric(size_t i)
