@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 24,
+	STATE_VERSION = 25,
 	STATE_SUM_BYTES = 8,
 };
 

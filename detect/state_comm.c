@@ -10,6 +10,9 @@
 
 static void code_network(struct nt_codec *codec, struct nt_network *network)
 {
+	nt_code_real(codec, &network->retransmits_usual);
+	nt_code_real(codec, &network->retransmits);
+	nt_code_u32(codec, &network->loss_rounds, UINT32_MAX);
 	nt_code_u8(codec, &network->method, NT_NETWORK_METHODS - 1);
 	if (!network->method)
 		return;
@@ -25,8 +28,8 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_real(codec, &network->cost);
 	nt_code_real(codec, &network->reference);
 	nt_code_u8(codec, &network->compared, NT_NETWORK_COMPARED);
-	nt_code_real(codec, &network->retransmits_usual);
-	nt_code_real(codec, &network->retransmits);
+	nt_code_real(codec, &network->starved_part);
+	nt_code_u32(codec, &network->starved_rounds, UINT32_MAX);
 }
 
 /* Zero: not timed by any member. */

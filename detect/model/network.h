@@ -50,8 +50,15 @@ struct nt_network {
 	 */
 	double reference;
 	uint8_t compared; /* enum nt_network_compared */
-	/* TCP packets sent again by its members, a second: slow means while it is not slow, and since. */
+	/*
+	 * Of what the member waits that is longest in the run queue: the part that it is queued, mean of
+	 * the rounds of `past`.
+	 */
+	double starved_part;
+	uint32_t starved_rounds;
+	/* TCP packets sent again by its members, a second: a low mean while it is not slow, and a mean. */
 	double retransmits_usual, retransmits;
+	uint32_t loss_rounds; /* that these are means of */
 };
 
 /* Whether its members send many more packets again than before it became slow. */

@@ -10,6 +10,7 @@
 #include "detect/incidents/incident_raise.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */
@@ -73,18 +74,20 @@ static size_t find_samples(const struct nt_frame *frame, uint64_t comm, size_t l
 	return nt_search_first(low, high, i, frame->sample[i].comm >= comm);
 }
 
-/* Uses calls that every member sampled, timed by hosts: exact for each call. */
-static void add_samples(struct nt_detect *detect, const struct nt_frame *frame,
-			struct nt_detect_comm *comm, struct round *round)
+/*
+ * Uses calls that every member sampled, timed by hosts: exact for each call. Their mean, as a network
+ * that loses packets delays some calls only.
+ */
+static void add_samples(const struct nt_frame *frame, struct nt_detect_comm *comm,
+			struct round *round)
 {
 	const struct nt_frame_sample *sample = frame->sample;
 	const size_t n = frame->samples;
-	double *transfer = detect->scratch.b;
+	double sum = 0.0;
 	uint32_t calls = 0;
 
 	comm->samples_at = find_samples(frame, comm->id, comm->samples_at);
-	for (size_t i = comm->samples_at, end;
-	     i < n && sample[i].comm == comm->id && calls < detect->scratch.cap; i = end) {
+	for (size_t i = comm->samples_at, end; i < n && sample[i].comm == comm->id; i = end) {
 		double shortest = INFINITY;
 		bool whole = true;
 
@@ -100,13 +103,15 @@ static void add_samples(struct nt_detect *detect, const struct nt_frame *frame,
 					NT_NETWORK_BYTES * round->bytes;
 			shortest = fmin(shortest, (double)at->release_ns - (double)at->arrive_ns);
 		}
-		if (whole && end - i == comm->size)
-			transfer[calls++] = shortest;
+		if (!whole || end - i != comm->size)
+			continue;
+		sum += shortest;
+		calls++;
 	}
 	if (!calls)
 		return;
 	round->method = NT_NETWORK_SAMPLES;
-	round->transfer = nt_stats_median_of(transfer, calls);
+	round->transfer = sum / calls;
 }
 
 static double bytes_a_step(const struct nt_detect_comm *comm)
@@ -194,21 +199,51 @@ static void add_waits(struct nt_detect *detect, const struct nt_detect_comm *com
 			0.0, least - NT_NETWORK_UNEVEN * uneven_growth(detect, comm, round->steps));
 }
 
+/* The member that waited longest in the run queue, ns per step. */
+struct starving {
+	double queued; /* in the run queue */
+	double waited; /* in calls and for its device, that included */
+};
+
 /*
- * The longest run queue time of a member per step. A thread that does not run moves no bytes, and
- * all others wait in the call. That is a host fault, not a network fault.
+ * A thread that does not run moves no bytes, and all others wait in the call. That is a host fault,
+ * not a network fault.
  */
-static double longest_starving(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+static struct starving longest_starving(const struct nt_detect *detect,
+					const struct nt_detect_comm *comm)
 {
-	double longest = 0.0;
+	struct starving longest = {0};
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+		double queued;
 
-		if (rank)
-			longest = fmax(longest, detect->scratch.run_queue[rank - detect->rank]);
+		if (!rank)
+			continue;
+		queued = detect->scratch.run_queue[rank - detect->rank];
+		if (queued > longest.queued)
+			longest = (struct starving){
+				.queued = queued,
+				.waited = rank->step_metric[NT_STEP_METRIC_BLOCKED] +
+					  rank->step_metric[NT_STEP_METRIC_COMM],
+			};
 	}
 	return longest;
+}
+
+/*
+ * The time in the run queue that is not usual, ns per step. Ranks that poll share processors: each
+ * yields to the others while it waits, so it is queued for a part of any wait, however long.
+ */
+static double starved(struct nt_network *network, const struct starving *longest)
+{
+	if (!network->past.ready && longest->waited > 0.0) {
+		network->starved_rounds++;
+		network->starved_part +=
+			(fmin(1.0, longest->queued / longest->waited) - network->starved_part) /
+			network->starved_rounds;
+	}
+	return fmax(0.0, longest->queued - network->starved_part * longest->waited);
 }
 
 /* The usual run queue time: median of the members. */
@@ -284,34 +319,6 @@ static bool choose_history(struct nt_detect_comm *comm, const struct round *roun
 	return true;
 }
 
-/* Of all members, a second; a member whose tracepoints are not attached adds nothing. */
-static double retransmits_of(const struct nt_detect *detect, const struct nt_detect_comm *comm)
-{
-	double rate = 0.0;
-
-	for (uint32_t i = 0; i < comm->members; i++) {
-		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
-
-		if (rank && rank->round_frame)
-			rate += rank->step_metric[NT_STEP_METRIC_RETRANSMITS] * 1e9 /
-				fmax(1.0, rank->step_metric[NT_STEP_METRIC_STEP]);
-	}
-	return rate;
-}
-
-static void note_retransmits(const struct nt_detect *detect, struct nt_detect_comm *comm)
-{
-	struct nt_network *network = &comm->network;
-	const double rate = retransmits_of(detect, comm);
-
-	if (network->level.windows) {
-		network->retransmits += NT_METRIC_MEAN_PART * (rate - network->retransmits);
-		return;
-	}
-	network->retransmits_usual += NT_METRIC_MEAN_PART * (rate - network->retransmits_usual);
-	network->retransmits = network->retransmits_usual;
-}
-
 static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
 {
 	const struct nt_rules *rules = &detect->rules;
@@ -322,11 +329,14 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
 	/* A device continues without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
-	const double starving = by_gpu ? 0.0 : longest_starving(detect, comm);
-	double value, base, growth, width;
+	struct starving longest = {0};
+	double starving, value, base, growth, width;
 
 	if (!choose_history(comm, round))
 		return;
+	if (!by_gpu)
+		longest = longest_starving(detect, comm);
+	starving = starved(network, &longest);
 	network->tier = by_gpu ? NT_FRAME_T3 : round->tier;
 	network->frame = detect->frames;
 	network->step_ns = round->step_ns;
@@ -335,7 +345,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		uint64_t stepped;
 
 		/* A host that alone waits for a CPU has a fault, and the remainder is not usual. */
-		if (starving - usual_starving(detect, comm) >
+		if (longest.queued - usual_starving(detect, comm) >
 		    NT_NETWORK_STARVED * round->transfer * round->calls) {
 			network->cost = 0.0;
 			return;
@@ -371,7 +381,6 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	if (by_gpu)
 		window.cost = fmin(window.cost, felt(detect, comm, round));
 	nt_cusum_add(&network->level, rules, &window);
-	note_retransmits(detect, comm);
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
 }
@@ -423,13 +432,14 @@ int nt_network_measure(struct nt_detect *detect, const struct nt_frame *frame)
 									  : comm->size);
 		if (end == NT_COLLECTIVE_ROUND_GOES_ON)
 			continue;
+		nt_network_loss_learn(detect, comm);
 		is_known = add_members(comm, &round);
 		detect->lapsed_collective_rounds +=
 			end == NT_COLLECTIVE_ROUND_LAPSED && comm->collective_round.reporters;
 		nt_collective_round_clear(&comm->collective_round);
 		if (!is_known)
 			continue;
-		add_samples(detect, frame, comm, &round);
+		add_samples(frame, comm, &round);
 		if (!is_measured(comm, &round))
 			continue;
 		if (round.method == NT_NETWORK_NONE)

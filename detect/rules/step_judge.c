@@ -10,6 +10,7 @@
 #include "detect/incidents/incident_retire.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
+#include "detect/rules/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 static double median_step_metric(struct nt_detect *detect, enum nt_step_metric item,
@@ -282,6 +283,7 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 		.peers = step->past.value_centre / 1e6,
 		.windows = level->windows,
 	};
+	nt_network_loss_blame(detect, &proposal);
 	return nt_incidents_raise(detect, &proposal);
 }
 

@@ -6,6 +6,7 @@
 
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/incident_retire.h"
+#include "detect/rules/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 /* Any other incident says more, or will once it fires. */
@@ -288,6 +289,7 @@ static int raise_job(struct nt_detect *detect, const struct loss *loss)
 		.peers = loss->usual_ns / 1e6,
 		.windows = loss->windows,
 	};
+	nt_network_loss_blame(detect, &proposal);
 	return nt_incidents_raise(detect, &proposal);
 }
 

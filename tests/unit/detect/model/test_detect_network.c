@@ -219,6 +219,72 @@ static void the_rest_of_starving_is_noise(void **state)
 	sim_free(&sim);
 }
 
+/*
+ * Ranks that poll share the processors: they are queued for most of any wait. Transfers that take
+ * longer queue them for longer, which explains nothing.
+ */
+static void ranks_that_poll_are_queued_while_they_wait(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 48);
+	sim.comm[0].transfer = 8.0 * SIM_MS; /* twice a step */
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].run_queue = 12.0 * SIM_MS;
+	sim_pass(&sim, detect, 40);
+	sim.comm[0].transfer = 16.0 * SIM_MS;
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].run_queue = 24.0 * SIM_MS;
+	sim_pass(&sim, detect, 100);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/*
+ * Two communicators, and no times of calls: no transfer can be measured. One of them becomes slow. What is
+ * said of it, if the sockets send so many packets again.
+ */
+static const struct nt_finding *slow_unmeasured(struct sim *sim, struct nt_detect *detect,
+						double lost)
+{
+	sim->comm[0].timed = false;
+	sim_comm_add(sim, 0xda7b, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world = true;
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].traced = true;
+	sim_pass(sim, detect, 40);
+	sim->comm[0].transfer *= 4.0;
+	sim->rank[3].retransmits = lost;
+	sim_pass(sim, detect, 200);
+	return sim_firing(detect, 0);
+}
+
+static void a_network_that_loses_packets_is_named_without_its_transfers(void **state)
+{
+	const struct nt_finding *finding;
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 51);
+	finding = slow_unmeasured(&sim, detect, 20.0);
+	assert_names_comm(finding, DATA, 8);
+	assert_string_equal(finding->cause, "tcp loss");
+	assert_int_not_equal(finding->severity, NT_SEVERITY_INFO);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+	/* Without that sign it is the whole job. */
+	detect = start(&sim, 51);
+	finding = slow_unmeasured(&sim, detect, 0.0);
+	assert_non_null(finding);
+	assert_int_equal(finding->class, NT_CLASS_JOB_WIDE);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void pauses_of_changing_ranks_are_not_the_network(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -426,6 +492,8 @@ int main(void)
 		cmocka_unit_test(a_slow_rank_is_not_a_slow_network),
 		cmocka_unit_test(a_host_without_free_processors_is_not_a_slow_network),
 		cmocka_unit_test(the_rest_of_starving_is_noise),
+		cmocka_unit_test(ranks_that_poll_are_queued_while_they_wait),
+		cmocka_unit_test(a_network_that_loses_packets_is_named_without_its_transfers),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts),

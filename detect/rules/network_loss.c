@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Packets that TCP loses. */
+#include "detect/rules/network_loss.h"
+
+#include <math.h>
+
+#include "detect/thresholds/thresholds.h"
+
+/* Of all members, a second; a member whose tracepoints are not attached adds nothing. */
+static double retransmits_of(const struct nt_detect *detect, const struct nt_detect_comm *comm)
+{
+	double rate = 0.0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct nt_detect_rank *rank = nt_detect_find(detect, comm->member[i]);
+
+		if (rank && rank->round_frame)
+			rate += rank->step_metric[NT_STEP_METRIC_RETRANSMITS] * 1e9 /
+				fmax(1.0, rank->step_metric[NT_STEP_METRIC_STEP]);
+	}
+	return rate;
+}
+
+/*
+ * The usual rate is learned while neither the network nor the step is slow. It decreases faster than
+ * it increases, as a network that loses packets is slow in some rounds only.
+ */
+void nt_network_loss_learn(const struct nt_detect *detect, struct nt_detect_comm *comm)
+{
+	struct nt_network *network = &comm->network;
+	const double rate = retransmits_of(detect, comm);
+	const double more = rate - network->retransmits_usual;
+	double part;
+
+	if (network->loss_rounds < UINT32_MAX)
+		network->loss_rounds++;
+	part = fmax(NT_METRIC_MEAN_PART, 1.0 / network->loss_rounds);
+	if (!network->level.windows && !detect->step.level.windows)
+		network->retransmits_usual += (more > 0.0 ? part * part : part) * more;
+	network->retransmits += part * (rate - network->retransmits);
+}
+
+/* The communicator whose members send many packets again, more than those of others, or NULL. */
+static const struct nt_detect_comm *find_losing(const struct nt_detect *detect)
+{
+	const struct nt_detect_comm *losing = NULL;
+
+	for (uint32_t i = 0; i < detect->comm_count; i++) {
+		const struct nt_detect_comm *comm = detect->comm[i];
+
+		if (!nt_network_loses(&comm->network) || comm->first_frame != detect->frames)
+			continue;
+		if (!losing || comm->network.retransmits > losing->network.retransmits ||
+		    (comm->network.retransmits == losing->network.retransmits &&
+		     comm->id < losing->id))
+			losing = comm;
+	}
+	return losing;
+}
+
+void nt_network_loss_blame(const struct nt_detect *detect, struct nt_proposal *proposal)
+{
+	const struct nt_detect_comm *comm = find_losing(detect);
+
+	if (!comm)
+		return;
+	proposal->class = NT_CLASS_NETWORK;
+	proposal->cause = NT_EVIDENCE_TEXT_TCP_LOSS;
+	proposal->note = proposal->unsure = false;
+	proposal->kind = NT_CULPRIT_COMMUNICATOR;
+	proposal->comm = comm->id;
+	proposal->rank = comm->member;
+	proposal->ranks = comm->members;
+	proposal->tier = comm->network.tier;
+	proposal->evidence[proposal->evidences++] = (struct nt_detect_evidence){
+		.what = NT_EVIDENCE_TEXT_RETRANSMITS,
+		.unit = NT_EVIDENCE_TEXT_EVENTS_A_SECOND,
+		.method = NT_EVIDENCE_TEXT_TRACEPOINTS,
+		.value = comm->network.retransmits,
+		.peers = comm->network.retransmits_usual,
+	};
+}
