@@ -8,9 +8,9 @@
 #include "detect/baseline/network_alike.h"
 #include "detect/baseline/peer_deviation.h"
 #include "detect/incidents/incident_raise.h"
+#include "detect/incidents/network_loss.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
-#include "detect/rules/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 /* One round of one communicator: calls of one operation. */

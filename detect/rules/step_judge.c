@@ -8,9 +8,9 @@
 #include "detect/baseline/peer_deviation.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/incident_retire.h"
+#include "detect/incidents/network_loss.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
-#include "detect/rules/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 static double median_step_metric(struct nt_detect *detect, enum nt_step_metric item,

@@ -6,7 +6,7 @@
 
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/incident_retire.h"
-#include "detect/rules/network_loss.h"
+#include "detect/incidents/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
 /* Any other incident says more, or will once it fires. */

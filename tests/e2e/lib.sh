@@ -277,16 +277,16 @@ ranks() { api "/api/v1/jobs/$job_id/ranks?limit=1000" | jq -c '.items'; }
 
 children_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
-# The processes of the job's ranks. MPICH's launcher has a proxy process between them and itself.
+# The processes of the job's ranks. Between them and the launcher, MPICH has a proxy process, and Open MPI one on each
+# further host, with the shell that starts it.
 ranks_of() { # ranks_of LAUNCHER_PID
-  local children
-  children=$(children_of "$1")
-  children=${children% }
-  if [[ $children =~ ^[0-9]+$ ]] && [ "$(cat "/proc/$children/comm" 2>/dev/null)" = hydra_pmi_proxy ]; then
-    children_of "$children"
-  else
-    echo "$children"
-  fi
+  local child
+  for child in $(children_of "$1"); do
+    case $(cat "/proc/$child/comm" 2>/dev/null) in
+      hydra_pmi_proxy | orted | host_rsh.sh) ranks_of "$child" ;;
+      *) printf '%s ' "$child" ;;
+    esac
+  done
 }
 
 # Whether the API lists exactly the processes of the job's ranks. Sets job_id and job_name.

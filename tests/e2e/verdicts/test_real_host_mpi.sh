@@ -9,5 +9,5 @@ set -euo pipefail
 
 # A neighbour may be passed over: that is in make bench-host alone.
 # shellcheck disable=SC2034 # of the library
-host_faults=(quota loader memory garbage)
+host_faults=(quota loader memory garbage loss)
 host_test mpi

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Packets that TCP loses. */
-#include "detect/rules/network_loss.h"
+#include "detect/incidents/network_loss.h"
 
 #include <math.h>
 

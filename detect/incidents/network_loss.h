@@ -3,8 +3,8 @@
  * Packets that TCP loses. The transfers of such a network are slow in some steps only, and their times
  * tell little. Two signs together tell more: the job loses time, and its sockets send packets again.
  */
-#ifndef NT_DETECT_RULES_NETWORK_LOSS_H
-#define NT_DETECT_RULES_NETWORK_LOSS_H
+#ifndef NT_DETECT_INCIDENTS_NETWORK_LOSS_H
+#define NT_DETECT_INCIDENTS_NETWORK_LOSS_H
 
 #include "detect/incidents/incident_raise.h"
 #include "detect/model/detector_state.h"
