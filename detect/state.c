@@ -12,7 +12,7 @@
 
 enum {
 	STATE_MAGIC = 0x5344544e, /* "NTDS" */
-	STATE_VERSION = 25,
+	STATE_VERSION = NT_STATE_LOSS_LEARNED,
 	STATE_SUM_BYTES = 8,
 };
 
@@ -102,7 +102,8 @@ static void code_head(struct nt_codec *codec)
 
 	nt_code_fixed(codec, &magic);
 	nt_code_number(codec, &version, STATE_VERSION);
-	nt_code_fail(codec, magic != STATE_MAGIC || version != STATE_VERSION);
+	nt_code_fail(codec, magic != STATE_MAGIC || version < NT_STATE_OLDEST);
+	codec->version = (uint32_t)version;
 }
 
 int nt_detect_save(const struct nt_detect *detect, uint8_t **ret_data, size_t *ret_size)

@@ -8,11 +8,20 @@
 #include "detect/baseline/communicator_learn.h"
 #include "detect/state_part.h"
 
-static void code_network(struct nt_codec *codec, struct nt_network *network)
+static void code_loss(struct nt_codec *codec, struct nt_network *network)
 {
 	nt_code_real(codec, &network->retransmits_usual);
 	nt_code_real(codec, &network->retransmits);
 	nt_code_u32(codec, &network->loss_rounds, UINT32_MAX);
+}
+
+/* Older formats have no usual part of starving, and no loss of a network whose transfers are not measured. */
+static void code_network(struct nt_codec *codec, struct nt_network *network)
+{
+	const bool is_older = codec->version < NT_STATE_LOSS_LEARNED;
+
+	if (!is_older)
+		code_loss(codec, network);
 	nt_code_u8(codec, &network->method, NT_NETWORK_METHODS - 1);
 	if (!network->method)
 		return;
@@ -28,6 +37,12 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	nt_code_real(codec, &network->cost);
 	nt_code_real(codec, &network->reference);
 	nt_code_u8(codec, &network->compared, NT_NETWORK_COMPARED);
+	if (is_older) {
+		nt_code_real(codec, &network->retransmits_usual);
+		nt_code_real(codec, &network->retransmits);
+		network->loss_rounds = NT_PAST_WINDOWS;
+		return;
+	}
 	nt_code_real(codec, &network->starved_part);
 	nt_code_u32(codec, &network->starved_rounds, UINT32_MAX);
 }

@@ -6,6 +6,12 @@
 #include "common/base/codec.h"
 #include "detect/model/detector_state.h"
 
+/* Formats that are read, by their first change. The last one is written. */
+enum nt_state_format {
+	NT_STATE_OLDEST = 24,
+	NT_STATE_LOSS_LEARNED, /* packets sent again, and the usual part of starving */
+};
+
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);
 void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate);

@@ -20,6 +20,7 @@
 struct nt_codec {
 	bool loads;
 	int error; /* 0; -EBADMSG: bad input; -ENOBUFS: `out` is at its cap; -ENOMEM */
+	uint32_t version; /* of the format, for readers of older ones; set by who codes the head */
 	struct nt_buf *out; /* saving: appended to */
 	/* Loading: borrowed. */
 	const uint8_t *in;
