@@ -80,6 +80,7 @@ enum metric {
 	PROFILES_TAKEN,
 	PROFILES_MALFORMED,
 	PROFILES_UNKNOWN,
+	PROFILES_LEFT_OUT,
 	NODES_LEARNING,
 	NODES_QUIET,
 	NODES_ALARM,
@@ -283,6 +284,9 @@ static const struct nt_metric table[METRICS] = {
 				"Profiles that are malformed or too large.", NULL},
 	[PROFILES_UNKNOWN] = {NAME "profiles_unknown_total", NT_METRIC_COUNTER,
 			      "Profiles not requested here, or replaced by later ones.", NULL},
+	[PROFILES_LEFT_OUT] = {NAME "level_profiles_left_out", NT_METRIC_GAUGE,
+			       "Ranks at level 2 or above without profiles, as others have them.",
+			       NULL},
 	[BUS_WELL] = {NAME "bus_well", NT_METRIC_GAUGE, "1 if the bus is reachable, 0 otherwise.",
 		      NULL},
 	[READ_UNREACHABLE] = {NAME "bus_read_errors_total", NT_METRIC_COUNTER, READ,
@@ -507,6 +511,7 @@ static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 	value[PROFILES_TAKEN] = own->profile_desk.taken;
 	value[PROFILES_MALFORMED] = own->profile_desk.malformed;
 	value[PROFILES_UNKNOWN] = own->profile_desk.unknown;
+	value[PROFILES_LEFT_OUT] = own->unprofiled;
 	value[BUS_WELL] = own->bus_well;
 	value[LAG_RECORDS] = own->lag_records;
 	value[LAG_NS] = own->lag_ns;

@@ -40,6 +40,7 @@ struct nt_self_metrics {
 	const struct nt_job_summaries_counters *summaries; /* NULL: none */
 	struct nt_level_desk_stats level_desk;
 	struct nt_profile_desk_stats profile_desk;
+	uint32_t unprofiled; /* ranks at level 2 without profiles */
 	struct nt_node_desk_stats node_desk;
 	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
 	uint64_t sink_errors, save_errors;

@@ -299,6 +299,7 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 	};
 	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
 	nt_profile_desk_stats(service->profile_desk, &ret_metrics->profile_desk);
+	ret_metrics->unprofiled = service->level_profiles.left_out;
 	nt_node_desk_stats(service->node_desk, &ret_metrics->node_desk);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
@@ -326,8 +327,10 @@ static int update_snapshot(struct nt_service *service)
 		return r;
 	}
 	nt_level_desk_look(service->level_desk, snapshot);
+	r = nt_level_profiles_look(&service->level_profiles, service->level_desk,
+				   service->profile_desk, snapshot, nt_clock_mono_ns());
 	nt_board_post(service->board, snapshot);
-	return 0;
+	return r;
 }
 
 static int take_record(struct nt_service *service, const struct nt_bus_record *record,

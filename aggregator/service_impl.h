@@ -9,6 +9,7 @@
 #include "aggregator/group/bus_producer.h"
 #include "aggregator/group/job_summary.h"
 #include "aggregator/group/level_desk.h"
+#include "aggregator/group/level_profiles.h"
 #include "aggregator/group/node_desk.h"
 #include "aggregator/group/node_feed.h"
 #include "aggregator/group/profile_desk.h"
@@ -33,6 +34,7 @@ struct nt_service {
 	struct nt_bus_producer *bus_producer; /* NULL: the bus cannot be written */
 	struct nt_level_desk *level_desk;
 	struct nt_profile_desk *profile_desk;
+	struct nt_level_profiles level_profiles;
 	struct nt_node_desk *node_desk;
 	/* On a shared bus; NULL otherwise. */
 	struct nt_bus_reader *news; /* incidents and job summaries of others */

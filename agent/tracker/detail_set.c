@@ -101,24 +101,34 @@ static uint32_t smallest(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static uint32_t owned_by(const struct nt_detail_set *set, uint64_t owner)
+static uint32_t weight_of(const struct nt_detailed *process)
 {
-	uint32_t count = 0;
+	return process->level >= NT_DETAIL_SET_MORE_LEVEL ? NT_DETAIL_SET_MORE : 1;
+}
+
+/* Of all processes of an owner, or of the node. */
+static uint32_t weight_of_all(const struct nt_detail_set *set, const uint64_t *owner)
+{
+	uint32_t sum = 0;
 
 	for (size_t i = 0; i < set->count; i++)
-		count += set->process[i].owner == owner;
-	return count;
+		if (!owner || set->process[i].owner == *owner)
+			sum += weight_of(&set->process[i]);
+	return sum;
 }
 
 /* Below one record a second there is none: more processes than records are not all recorded. */
 void nt_detail_set_divide(struct nt_detail_set *set)
 {
-	const uint32_t of_node = set->count ? set->limits.node / (uint32_t)set->count : 0;
+	const uint32_t all = weight_of_all(set, NULL);
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct nt_detailed *process = &set->process[i];
-		const uint32_t of_owner = set->limits.owner / owned_by(set, process->owner);
+		const uint32_t weight = weight_of(process);
+		const uint32_t of_owner =
+			set->limits.owner / weight_of_all(set, &process->owner) * weight;
 
-		process->rate = smallest(set->limits.rank, smallest(of_owner, of_node));
+		process->rate = smallest(set->limits.rank * weight,
+					 smallest(of_owner, set->limits.node / all * weight));
 	}
 }

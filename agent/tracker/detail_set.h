@@ -12,6 +12,12 @@
 
 #include "common/base/cleanup.h"
 
+/* A process at this level or above counts as so many others. */
+enum {
+	NT_DETAIL_SET_MORE_LEVEL = 3,
+	NT_DETAIL_SET_MORE = 4,
+};
+
 /* Records a second. */
 struct nt_detail_set_limits {
 	uint32_t rank, owner, node;

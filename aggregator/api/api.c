@@ -32,6 +32,7 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/api/v1/nodes/{id}/series", NT_HTTPD_READ, json, "metric", nt_api_node_series},
 	{"GET", "/api/v1/levels", NT_HTTPD_READ, json, "job node limit cursor", nt_api_levels},
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
+	{"GET", "/api/v1/profiles", NT_HTTPD_READ, json, "job", nt_api_profiles},
 	{"POST", "/api/v1/profiles", NT_HTTPD_ADMIN, json, NULL, nt_api_take_profile},
 	{"GET", "/api/v1/profiles/{id}", NT_HTTPD_READ, json, NULL, nt_api_profile},
 	{"GET", "/api/v1/receivers", NT_HTTPD_READ, json, NULL, nt_api_receivers},

@@ -87,7 +87,8 @@ static json_t *hex_json(uint64_t id)
 	return json_string(text);
 }
 
-static json_t *profile_json(const struct nt_profile_view *view)
+/* Without its frames and stacks. */
+static json_t *summary_json(const struct nt_profile_view *view)
 {
 	static const char *const states[] = {"waiting", "running", "complete", "expired"};
 	static const struct nt_wire_profile none = {.reason = ""};
@@ -125,6 +126,15 @@ static json_t *profile_json(const struct nt_profile_view *view)
 			   profile->interpreter && *profile->interpreter
 				   ? nt_json_text(profile->interpreter)
 				   : json_null());
+	return failed ? NULL : nt_take(object);
+}
+
+static json_t *profile_json(const struct nt_profile_view *view)
+{
+	const struct nt_wire_profile *profile = view->result ? &view->result->profile : NULL;
+	nt_autojson json_t *object = summary_json(view);
+	int failed = 0;
+
 	failed |= set_part(object, "frames", frames_json(profile));
 	failed |= set_part(object, "stacks", samples_json(profile));
 	return failed ? NULL : nt_take(object);
@@ -150,6 +160,46 @@ int nt_api_profile(void *data, const struct nt_httpd_request *request, struct nt
 		return nt_httpd_problem(reply, request, 404, "no_such_profile",
 					"no profile has this id; later ones may have replaced it");
 	return nt_api_reply_object(reply, profile_json(&view));
+}
+
+/* Those of the job with this key; NULL: all. */
+static json_t *list_json(struct nt_profile_desk *desk, const char *key)
+{
+	struct nt_profile_view view[NT_PROFILE_DESK_KEPT];
+	const size_t count = nt_profile_desk_list(desk, nt_clock_real_ns(), view);
+	nt_autojson json_t *items = json_array();
+	int failed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!key || strcmp(view[i].request.target.name, key) == 0)
+			failed |= json_array_append_new(items, summary_json(&view[i]));
+		nt_profile_view_release(&view[i]);
+	}
+	return failed ? NULL : nt_take(items);
+}
+
+int nt_api_profiles(void *data, const struct nt_httpd_request *request,
+		    struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
+	const struct nt_snapshot_job *job = NULL;
+	struct nt_api_query query;
+	json_t *items;
+	int r;
+
+	if (!api->options.profile_desk)
+		return none_offered(request, reply);
+	r = nt_api_query_read(request, "", reply, &query);
+	if (r == 0 && query.job)
+		r = nt_api_find_rank(snapshot, query.job, NULL, request, reply, &job);
+	if (r)
+		return r < 0 ? r : 0;
+	if (job && job->is_summary)
+		return nt_api_reply_elsewhere(job, request, reply);
+	items = list_json(api->options.profile_desk, job ? job->key : NULL);
+	return items ? nt_api_reply_list(reply, items, NULL) : -ENOMEM;
 }
 
 /* ---- requesting one -------------------------------------------------------------------------- */

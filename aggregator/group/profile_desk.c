@@ -49,17 +49,37 @@ void nt_profile_desk_free(struct nt_profile_desk *desk)
 	free(desk);
 }
 
-void nt_profile_desk_add(struct nt_profile_desk *desk, const struct nt_level_entry *request)
+/* Under the lock: the one with this id, else the oldest. */
+static struct nt_profile_view *place_of(struct nt_profile_desk *desk, uint64_t id)
 {
 	struct nt_profile_view *oldest = &desk->entry[0];
 
+	for (size_t i = 0; i < NT_PROFILE_DESK_KEPT; i++) {
+		struct nt_profile_view *entry = &desk->entry[i];
+
+		if (id && entry->request.id == id)
+			return entry;
+		if (entry->request.set_real_ns < oldest->request.set_real_ns)
+			oldest = entry;
+	}
+	return oldest;
+}
+
+void nt_profile_desk_replace(struct nt_profile_desk *desk, uint64_t id,
+			     const struct nt_level_entry *request)
+{
+	struct nt_profile_view *place;
+
 	(void)pthread_mutex_lock(&desk->lock);
-	for (size_t i = 1; i < NT_PROFILE_DESK_KEPT; i++)
-		if (desk->entry[i].request.set_real_ns < oldest->request.set_real_ns)
-			oldest = &desk->entry[i];
-	nt_profile_view_release(oldest);
-	*oldest = (struct nt_profile_view){.request = *request};
+	place = place_of(desk, id);
+	nt_profile_view_release(place);
+	*place = (struct nt_profile_view){.request = *request};
 	(void)pthread_mutex_unlock(&desk->lock);
+}
+
+void nt_profile_desk_add(struct nt_profile_desk *desk, const struct nt_level_entry *request)
+{
+	nt_profile_desk_replace(desk, 0, request);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -204,6 +224,20 @@ int nt_profile_desk_take(struct nt_profile_desk *desk, const struct nt_message *
 	return r;
 }
 
+/* Under the lock. */
+static void view_entry(struct nt_profile_view *entry, uint64_t now_real_ns,
+		       struct nt_profile_view *ret_view)
+{
+	if (entry->progress != NT_PROFILE_COMPLETE &&
+	    entry->request.set_real_ns + entry->request.profile.seconds * NT_SECOND +
+			    NT_PROFILE_DESK_WAIT <
+		    now_real_ns)
+		entry->progress = NT_PROFILE_EXPIRED;
+	*ret_view = *entry;
+	if (entry->result)
+		atomic_fetch_add(&entry->result->users, 1);
+}
+
 int nt_profile_desk_get(struct nt_profile_desk *desk, uint64_t id, uint64_t now_real_ns,
 			struct nt_profile_view *ret_view)
 {
@@ -215,18 +249,34 @@ int nt_profile_desk_get(struct nt_profile_desk *desk, uint64_t id, uint64_t now_
 
 		if (!id || entry->request.id != id)
 			continue;
-		if (entry->progress != NT_PROFILE_COMPLETE &&
-		    entry->request.set_real_ns + entry->request.profile.seconds * NT_SECOND +
-				    NT_PROFILE_DESK_WAIT <
-			    now_real_ns)
-			entry->progress = NT_PROFILE_EXPIRED;
-		*ret_view = *entry;
-		if (entry->result)
-			atomic_fetch_add(&entry->result->users, 1);
+		view_entry(entry, now_real_ns, ret_view);
 		r = 0;
 	}
 	(void)pthread_mutex_unlock(&desk->lock);
 	return r;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct nt_profile_view *a = left, *b = right;
+
+	if (a->request.set_real_ns != b->request.set_real_ns)
+		return a->request.set_real_ns > b->request.set_real_ns ? -1 : 1;
+	return 0;
+}
+
+size_t nt_profile_desk_list(struct nt_profile_desk *desk, uint64_t now_real_ns,
+			    struct nt_profile_view ret_view[NT_PROFILE_DESK_KEPT])
+{
+	size_t count = 0;
+
+	(void)pthread_mutex_lock(&desk->lock);
+	for (size_t i = 0; i < NT_PROFILE_DESK_KEPT; i++)
+		if (desk->entry[i].request.id)
+			view_entry(&desk->entry[i], now_real_ns, &ret_view[count++]);
+	(void)pthread_mutex_unlock(&desk->lock);
+	qsort(ret_view, count, sizeof(*ret_view), compare);
+	return count;
 }
 
 void nt_profile_desk_stats(struct nt_profile_desk *desk, struct nt_profile_desk_stats *ret_stats)

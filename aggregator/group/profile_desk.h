@@ -15,7 +15,7 @@
 #include "proto/wire.h"
 
 enum {
-	NT_PROFILE_DESK_KEPT = 8, /* one more replaces the oldest */
+	NT_PROFILE_DESK_KEPT = 16, /* one more replaces the oldest */
 	NT_PROFILE_DESK_BYTES = 4 << 20, /* of one profile; a larger one is refused */
 	NT_PROFILE_DESK_TEXT = 256, /* bytes of a name; longer ones are cut */
 };
@@ -61,6 +61,10 @@ NT_DEFINE_AUTO(nt_profile_desk, nt_profile_desk_free)
 /* A request was accepted. */
 void nt_profile_desk_add(struct nt_profile_desk *desk, const struct nt_level_entry *request);
 
+/* The same. It replaces the one with this id, if that is still kept; id 0: none. */
+void nt_profile_desk_replace(struct nt_profile_desk *desk, uint64_t id,
+			     const struct nt_level_entry *request);
+
 /* Takes the profiles of a window, if it has any. -ENOMEM. */
 NT_MUST_CHECK int nt_profile_desk_take(struct nt_profile_desk *desk,
 				       const struct nt_message *message);
@@ -68,6 +72,10 @@ NT_MUST_CHECK int nt_profile_desk_take(struct nt_profile_desk *desk,
 /* -ENOENT: not known, or replaced. The caller releases the view. */
 NT_MUST_CHECK int nt_profile_desk_get(struct nt_profile_desk *desk, uint64_t id,
 				      uint64_t now_real_ns, struct nt_profile_view *ret_view);
+
+/* All that are kept, the latest first; their number. The caller releases each view. */
+size_t nt_profile_desk_list(struct nt_profile_desk *desk, uint64_t now_real_ns,
+			    struct nt_profile_view ret_view[NT_PROFILE_DESK_KEPT]);
 
 void nt_profile_desk_stats(struct nt_profile_desk *desk, struct nt_profile_desk_stats *ret_stats);
 

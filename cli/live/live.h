@@ -18,6 +18,7 @@ struct nt_live_config {
 	char *job, *class, *state, *severity, *since;
 	uint32_t limit;
 	uint64_t ttl_ns;
+	bool last;
 	uint32_t seconds, hz;
 	uint32_t kind, format; /* of a profile: numbers of words */
 	char *output;

@@ -53,6 +53,12 @@ static const struct nt_opt options[] = {
 	 .arg = "FORMAT",
 	 .help = "collapsed stacks, the format of pprof, or a flame graph as a page",
 	 .flags = NT_OPT_CLI_ONLY},
+	{.name = "last",
+	 .kind = NT_OPT_BOOL,
+	 .offset = offsetof(struct nt_live_config, last),
+	 .def = "false",
+	 .help = "write the last complete profile of the rank, such as those of level 2, and request none",
+	 .flags = NT_OPT_CLI_ONLY},
 	{.name = "output",
 	 .kind = NT_OPT_STRING,
 	 .offset = offsetof(struct nt_live_config, output),
@@ -239,6 +245,49 @@ static int take_profile(struct nt_client *client, const struct nt_live_config *c
 	return r == NT_EXIT_OK ? write_profile(config, profile, job) : r;
 }
 
+/* The latest of the list that is complete. NULL: there is none. */
+static const char *last_id(const json_t *list, uint32_t rank)
+{
+	const json_t *items = json_object_get(list, "items");
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *item = json_array_get(items, i);
+		const json_t *number = json_object_get(item, "rank");
+
+		if (json_is_integer(number) && json_integer_value(number) == (json_int_t)rank &&
+		    strcmp(nt_json_get_text(item, "state", ""), "complete") == 0)
+			return nt_json_get_text(item, "id", "");
+	}
+	return NULL;
+}
+
+static int write_last(struct nt_client *client, const struct nt_live_config *config,
+		      const char *job, uint32_t rank)
+{
+	nt_autojson json_t *list = NULL, *profile = NULL;
+	nt_autobuf struct nt_buf path = {0};
+	struct nt_client_error error;
+	const char *id;
+	int r;
+
+	if (nt_client_segment(&path, "/api/v1/profiles?job=", job) < 0 ||
+	    nt_buf_append(&path, "", 1) < 0)
+		return nt_live_no_memory();
+	if (nt_client_get(client, (const char *)path.data, &list, &error) < 0)
+		return nt_live_fail(&error);
+	id = last_id(list, rank);
+	if (!id) {
+		(void)fprintf(
+			stderr,
+			"neutracer profile: no profile of rank %u of '%s' is complete: request "
+			"one without --last, or set level 2 with 'neutracer level %s/%u 2'\n",
+			rank, job, job, rank);
+		return NT_EXIT_INPUT;
+	}
+	r = wait_for_profile(client, id, &profile);
+	return r == NT_EXIT_OK ? write_profile(config, profile, job) : r;
+}
+
 static int run_profile(struct nt_client *client, const struct nt_live_config *config)
 {
 	const char *target = config->args.count ? config->args.value[0] : "";
@@ -250,7 +299,10 @@ static int run_profile(struct nt_client *client, const struct nt_live_config *co
 	    nt_parse_u32(slash + 1, strlen(slash + 1), 0, UINT32_MAX, &rank) < 0)
 		return refuse(target, "JOB/RANK");
 	job = strndup(target, (size_t)(slash - target));
-	return job ? take_profile(client, config, job, rank) : nt_live_no_memory();
+	if (!job)
+		return nt_live_no_memory();
+	return config->last ? write_last(client, config, job, rank)
+			    : take_profile(client, config, job, rank);
 }
 
 int nt_command_profile(int argc, char **argv)

@@ -15,7 +15,8 @@ start_agent here
 start_job gloo 3 --compute-ms 80 --spin-ms 20
 seen 3
 
-profile() { "$bin/neutracer" profile --server "http://127.0.0.1:$port" --token-file "$work/token" "$@"; }
+command_of() { "$bin/neutracer" "$1" --server "http://127.0.0.1:$port" --token-file "$work/token" "${@:2}"; }
+profile() { command_of profile "$@"; }
 # of FILE TEXT [TEXT]: samples of the lines with the texts.
 of() { awk -v one="$2" -v other="${3:-}" 'index($0, one) && index($0, other) { n += $NF } END { print n + 0 }' "$1"; }
 between() { # between WHAT VALUE LEAST MOST
@@ -50,7 +51,7 @@ gunzip -c "$work/out/profile.pb.gz" | grep -aq rest_long || fail "no rest_long i
 # Two at a time of one owner.
 begin() { # begin RANK: prints the id
   curl -sf --max-time 10 -H "Authorization: Bearer $(head -n 1 "$work/token" | cut -d' ' -f1)" -H 'Content-Type: application/json' \
-    -d "{\"job\": \"$job_id\", \"rank\": $1, \"seconds\": 45}" "http://127.0.0.1:$port/api/v1/profiles" | jq -r .id
+    -d "{\"job\": \"$job_id\", \"rank\": $1, \"seconds\": 20}" "http://127.0.0.1:$port/api/v1/profiles" | jq -r .id
 }
 is_state() { [ "$(api "/api/v1/profiles/$1" | jq -r .state)" = "$2" ]; }
 metric() { sed -n "s/^neutracer_agent_$1 //p" "$work/agent-here.prom"; }
@@ -68,6 +69,16 @@ done
 wait_until 60 "the metric" is_metric 'profiles_refused_total{reason="owner"}' 1 || fail "refused: $(grep profiles_refused "$work/agent-here.prom")"
 wait_until 60 "the metric" is_metric profiles_total 6 || fail "taken: $(metric profiles_total)"
 
+# At level 2 a rank is profiled one time after the other.
+api "/api/v1/profiles?job=$job_name" | jq -e '.items | length > 0 and all(.job_key != "" and (has("stacks") | not))' >/dev/null ||
+  fail "list: $(api "/api/v1/profiles?job=$job_name")"
+command_of level "$job_name/2" 2 --ttl 1m >"$work/out/said" || fail "level: $(cat "$work/out/said")"
+is_profiled() { # at the rate of the level, not at that of a request
+  profile "$job_name/2" --last --json >"$work/out/last" 2>/dev/null && [ "$(jq .hz "$work/out/last")" = 19 ] && jq -e 'any(.frames[]; .function == "rest_long")' "$work/out/last" >/dev/null
+}
+wait_until 90 "a profile of level 2" is_profiled || fail "level 2: $(api "/api/v1/profiles?job=$job_name" | jq -c '[.items[] | [.rank, .hz, .state, .reason]]')"
+command_of level "$job_name/2" 0 >/dev/null
+
 refused() { # refused EXIT TEXT ARG...
   local code=0 wanted=$1 text=$2 output
   shift 2
@@ -76,6 +87,7 @@ refused() { # refused EXIT TEXT ARG...
   grep -qF -- "$text" <<<"$output" || fail "profile $*: no '$text' in: $output"
 }
 refused 8 "no rank 9" "$job_name/9"
+refused 8 "no profile of rank 9" "$job_name/9" --last
 refused 8 "no running job is named 'other'" other/1
 refused 2 "is no JOB/RANK" "$job_name"
 refused 2 "seconds" "$job_name/1" --seconds 61

@@ -53,6 +53,28 @@ static void no_owner_and_no_node_has_more_than_its_limit(void **state)
 	assert_int_equal(nt_detail_set_find(set, 200)->level, 2);
 }
 
+static void a_process_at_level_3_has_four_times_the_rate(void **state)
+{
+	nt_auto(nt_detail_set) struct nt_detail_set *set = NULL;
+
+	(void)state;
+	assert_int_equal(nt_detail_set_new(&limits, &set), 0);
+	assert_int_equal(nt_detail_set_put(set, 1, 10, 3, 1), 0);
+	nt_detail_set_divide(set);
+	/* That of its owner is less. */
+	assert_int_equal(nt_detail_set_find(set, 1)->rate, 8000);
+	for (uint32_t pid = 2; pid <= 5; pid++)
+		assert_int_equal(nt_detail_set_put(set, pid, 10, 1, 1), 0);
+	nt_detail_set_divide(set);
+	assert_int_equal(nt_detail_set_find(set, 1)->rate, 4000);
+	assert_int_equal(nt_detail_set_find(set, 2)->rate, 1000);
+	assert_true(sum_of(set, 1) <= 8000);
+	/* The level ends. */
+	assert_int_equal(nt_detail_set_put(set, 1, 10, 1, 1), 0);
+	nt_detail_set_divide(set);
+	assert_int_equal(nt_detail_set_find(set, 1)->rate, 1600);
+}
+
 static void more_processes_than_records_have_none(void **state)
 {
 	const struct nt_detail_set_limits few = {.rank = 32, .owner = 32, .node = 32};
@@ -91,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_process_has_the_rate_of_a_rank),
 		cmocka_unit_test(no_owner_and_no_node_has_more_than_its_limit),
+		cmocka_unit_test(a_process_at_level_3_has_four_times_the_rate),
 		cmocka_unit_test(more_processes_than_records_have_none),
 		cmocka_unit_test(the_set_is_capped_and_a_reused_pid_is_another_process),
 	};
