@@ -268,16 +268,17 @@ int nt_anomaly_node_take(struct nt_anomaly_node *node, struct nt_alarm_budget *b
 	return r;
 }
 
-/* The parts of the metrics in the last score. */
+/* The parts of the metrics in the last score, and what their own ranges give of them. */
 static void find_shares(const struct nt_anomaly_node *node, const struct nt_anomaly_view *view,
-			double *share)
+			double *share, double *of_range)
 {
 	double sum = 0.0;
 
 	if (node->options.method != NT_ANOMALY_METHOD_COMPRESSED_SENSING) {
-		nt_chart_shares(view->chart, share);
+		nt_chart_shares(view->chart, share, of_range);
 		return;
 	}
+	memset(of_range, 0, node->metrics * sizeof(*of_range));
 	for (size_t j = 0; j < node->metrics; j++)
 		sum += view->error[j];
 	for (size_t j = 0; j < node->metrics; j++)
@@ -288,18 +289,20 @@ size_t nt_anomaly_node_explain(const struct nt_anomaly_node *node,
 			       struct nt_anomaly_metric ret_metric[NT_ANOMALY_RANKED])
 {
 	const struct nt_anomaly_view *view = &node->view[node->active];
-	double share[NT_ANOMALY_METRICS_MAX];
+	double share[NT_ANOMALY_METRICS_MAX], weight[NT_ANOMALY_METRICS_MAX];
 	size_t n = 0;
 
 	if (!view->chart)
 		return 0;
-	find_shares(node, view, share);
+	find_shares(node, view, share, weight);
+	for (size_t j = 0; j < node->metrics; j++)
+		weight[j] += NT_ANOMALY_RELATED * (share[j] - weight[j]);
 	for (; n < NT_ANOMALY_RANKED && n < node->metrics; n++) {
 		struct nt_anomaly_metric *metric = &ret_metric[n];
 		size_t best = 0;
 
 		for (size_t j = 1; j < node->metrics; j++)
-			if (share[j] > share[best])
+			if (weight[j] > weight[best])
 				best = j;
 		if (share[best] <= 0.0)
 			break;
@@ -312,7 +315,7 @@ size_t nt_anomaly_node_explain(const struct nt_anomaly_node *node,
 			.high = NAN,
 		};
 		(void)nt_chart_range(view->chart, best, &metric->low, &metric->high);
-		share[best] = 0.0;
+		share[best] = weight[best] = 0.0;
 	}
 	return n;
 }

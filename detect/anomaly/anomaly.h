@@ -76,7 +76,10 @@ NT_MUST_CHECK int nt_anomaly_node_take(struct nt_anomaly_node *node, struct nt_a
 				       const struct nt_anomaly_row *row,
 				       struct nt_anomaly_score *ret_score);
 
-/* Metrics by their share of the last score, the largest first. How many: 0 for score 0. */
+/*
+ * Metrics by their share of the last score, the largest first. What is an unusual relation to others counts
+ * less (NT_ANOMALY_RELATED): it spreads over metrics that did not change. How many: 0 for score 0.
+ */
 size_t nt_anomaly_node_explain(const struct nt_anomaly_node *node,
 			       struct nt_anomaly_metric ret_metric[NT_ANOMALY_RANKED]);
 

@@ -170,12 +170,14 @@ static double weigh(double distance, double width, double rate, double *novelty)
 	return weight * term;
 }
 
-static double find_term(struct nt_chart *chart, size_t j, double value)
+/* *ret_range: the part of it that the metric's own range gives. */
+static double find_term(struct nt_chart *chart, size_t j, double value, double *ret_range)
 {
 	struct nt_chart_metric *metric = &chart->metric[j];
 	const struct nt_envelopes *range = &chart->range, *own = &chart->residual_range;
 	double term = 0.0, width;
 
+	*ret_range = 0.0;
 	if (metric->is_missing || metric->is_muted)
 		return 0.0;
 	width = range->high[j] - range->low[j];
@@ -184,6 +186,7 @@ static double find_term(struct nt_chart *chart, size_t j, double value)
 			     &metric->novelty);
 	else if (metric->is_trouble && value > range->high[j] && nt_envelopes_has(range, j))
 		term = 1.0;
+	*ret_range = term;
 	width = own->high[j] - own->low[j];
 	if (metric->varies && width > 0.0)
 		term += NT_ANOMALY_RESIDUAL *
@@ -262,9 +265,11 @@ double nt_chart_take(struct nt_chart *chart, const double *value, bool learns)
 		find_residual(chart);
 	for (size_t j = 0; j < chart->metrics; j++) {
 		struct nt_chart_metric *metric = &chart->metric[j];
-		double term = chart->is_fitted ? find_term(chart, j, value[j]) : 0.0;
+		double of_range = 0.0;
+		double term = chart->is_fitted ? find_term(chart, j, value[j], &of_range) : 0.0;
 
 		metric->part += chart->score_rate * (term - metric->part);
+		metric->range_part += chart->score_rate * (of_range - metric->range_part);
 		score += metric->part;
 		in_use += metric->in_use;
 		learn(chart, j, value[j], learns);
@@ -279,14 +284,18 @@ double nt_chart_take(struct nt_chart *chart, const double *value, bool learns)
 	return chart->score;
 }
 
-void nt_chart_shares(const struct nt_chart *chart, double *ret_share)
+void nt_chart_shares(const struct nt_chart *chart, double *ret_share, double *ret_range)
 {
 	double sum = 0.0;
 
 	for (size_t j = 0; j < chart->metrics; j++)
 		sum += chart->metric[j].part;
-	for (size_t j = 0; j < chart->metrics; j++)
-		ret_share[j] = sum > 0.0 ? chart->metric[j].part / sum : 0.0;
+	for (size_t j = 0; j < chart->metrics; j++) {
+		const struct nt_chart_metric *metric = &chart->metric[j];
+
+		ret_share[j] = sum > 0.0 ? metric->part / sum : 0.0;
+		ret_range[j] = sum > 0.0 ? metric->range_part / sum : 0.0;
+	}
 }
 
 bool nt_chart_range(const struct nt_chart *chart, size_t metric, double *ret_low, double *ret_high)

@@ -47,8 +47,11 @@ void nt_chart_mark_trouble(struct nt_chart *chart, size_t metric);
  */
 double nt_chart_take(struct nt_chart *chart, const double *value, bool learns);
 
-/* The share of each metric in the last score; all 0 for score 0. */
-void nt_chart_shares(const struct nt_chart *chart, double *ret_share);
+/*
+ * The share of each metric in the last score, and the part of it by which the metric left its own range;
+ * the rest is an unusual relation to the others. All 0 for score 0.
+ */
+void nt_chart_shares(const struct nt_chart *chart, double *ret_share, double *ret_range);
 /* A metric's envelope. False: it has none yet. */
 bool nt_chart_range(const struct nt_chart *chart, size_t metric, double *ret_low, double *ret_high);
 

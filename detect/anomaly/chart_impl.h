@@ -23,6 +23,7 @@ struct nt_chart_metric {
 	double per_width; /* 1 ÷ width */
 	double novelty, residual_novelty; /* mean distance outside the envelope */
 	double part; /* its term of the score, smoothed */
+	double range_part; /* of that, what its own range gives; not saved, as it is of minutes */
 };
 
 /* Several floats at once, as every machine of the supported ones has. */
