@@ -22,7 +22,7 @@ check=(libcmocka-dev binutils git python3)
 test=(
   "${check[@]}" libclang-rt-14-dev
   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran lammps python3-torch libopenblas0-pthread
-  curl jq procps iproute2 util-linux mount sqlite3 man-db
+  curl jq procps iproute2 util-linux mount sqlite3 man-db zsh fish
   python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat protobuf-compiler openssl systemd libseccomp2
   qemu-system-x86 busybox-static xz-utils libibverbs-dev ibverbs-utils ibverbs-providers

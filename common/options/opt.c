@@ -220,7 +220,7 @@ static int take_value(const char *name, size_t len, int argc, char **argv, int *
 
 static bool is_shell(const char *name)
 {
-	return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0;
+	return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0 || strcmp(name, "fish") == 0;
 }
 
 bool nt_opt_answer(const struct nt_opt_program *program, const char *option, const char *shell)
