@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installation, manual pages, and the source tarball.
+# Installation and manual pages.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -66,12 +66,3 @@ uninstall: ## remove what install placed, but for configuration, data and the ac
 vmlinux: ## dump this kernel's types to build/vmlinux.h, to look things up
 	$(Q)mkdir -p build
 	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c >build/vmlinux.h
-
-# The tarball is built with unknown compilers: .release in it turns -Werror off.
-.PHONY: dist
-dist: ## make the source tarball build/neutracer-VERSION.tar.gz of the last commit
-	$(Q)mkdir -p build/dist
-	$(Q): >build/dist/.release
-	$(Q)git archive --format=tar.gz --prefix=neutracer-$(VERSION)/ \
-		--add-file=build/dist/.release -o build/neutracer-$(VERSION).tar.gz HEAD
-	@echo build/neutracer-$(VERSION).tar.gz
