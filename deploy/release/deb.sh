@@ -30,7 +30,6 @@ cd "neutracer-$version"
 epoch=$(sed -n 's/^SOURCE_DATE_EPOCH=//p' .release)
 export SOURCE_DATE_EPOCH=${epoch:?the tarball has no time}
 cp -r deploy/debian debian
-mkdir debian/source
 echo '3.0 (quilt)' >debian/source/format
 maintainer=$(sed -n 's/^Maintainer: //p' debian/control)
 cat >debian/changelog <<END
