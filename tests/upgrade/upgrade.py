@@ -32,6 +32,7 @@ BIN = pathlib.Path(os.environ.get("NT_BIN", "build/release/bin")).resolve()
 FEEDER = pathlib.Path(os.environ.get("NT_FEEDER", BIN.parent / "test-kafka/feeder")).resolve()
 SHIFT = pathlib.Path(os.environ.get("NT_CLOCK_SHIFT_LIBRARY", "build/upgrade/libclock_shift.so")).resolve()
 JOBS = 2
+LATER_S = 120  # after the data were made: what waits for its next attempt is due
 started = []  # processes, of which none stays
 PATIENCE_S = 90
 EXIT_CONFIG, EXIT_STORE = 3, 6
@@ -79,7 +80,7 @@ class Aggregator:
     def __init__(self, work, hook, shift_s=0):
         (work / "url").write_text(f"http://127.0.0.1:{hook}/hook\n")
         self.work, self.log = work, work / "log"
-        environment = {**os.environ, "LD_PRELOAD": str(SHIFT), "NT_CLOCK_SHIFT": str(shift_s)} if shift_s else None
+        environment = {**os.environ, "LD_PRELOAD": str(SHIFT), "NT_CLOCK_SHIFT": str(shift_s)} if shift_s > 0 else None
         with open(self.log, "wb") as log:
             self.process = start(
                 [BIN / "neutracer-aggregator", "--config", work / "aggregator.yaml", "--bus", f"spool:{work / 'spool'}",
@@ -246,7 +247,8 @@ def loses_nothing(kept, work, hook, expected):
     """Incidents, messages that wait, and what was not read yet."""
     unpack(kept, work)
     before = digest(work / "store.db")
-    aggregator = Aggregator(work, hook, max(0, int(time.time()) - expected["made"]))
+    Receiver.away = False
+    aggregator = Aggregator(work, hook, int(time.time()) - expected["made"] - LATER_S)
     if OLDER and wait_refused(aggregator):
         if digest(work / "store.db") != before:
             fail("an older version refused the store, and changed it")
@@ -262,7 +264,6 @@ def loses_nothing(kept, work, hook, expected):
             differ.append("culprits")
         if differ or (old["state"], new["state"]) == ("resolved", "firing"):
             fail(f"incident {old['id']} differs in {differ or 'its state'}: {old} became {new}")
-    Receiver.away = False
     wait_for("the messages that waited", lambda: all(
         any(data["data"]["id"] == identity and data["type"] == f"incident.{event}" for data in Receiver.taken.values())
         for identity, event in expected["waiting"]), aggregator.process)
