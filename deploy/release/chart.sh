@@ -19,7 +19,7 @@ epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 mkdir -p "$work/chart" "$(dirname "$out")"
 tar -xmzf "$work/neutracer-$version.tgz" -C "$work/chart"
 tar -c --format=gnu --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u+rw,go+rX,go-w \
-  -C "$work/chart" neutracer | gzip -9n >"$out.new"
+  -C "$work/chart" neutracer | gzip -n >"$out.new"
 "$helm" lint --strict --quiet "$work/chart/neutracer" >"$work/log" || {
   cat "$work/log" >&2
   exit 1

@@ -26,5 +26,5 @@ fi
 epoch=${SOURCE_DATE_EPOCH:-$epoch}
 printf 'VERSION=%s\nSOURCE_DATE_EPOCH=%s\n' "$version" "${epoch:?no time}" >"$tree/$name/.release"
 tar -c --format=gnu --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u+rw,go+rX,go-w \
-  -C "$tree" "$name" | gzip -9n >"$out.new"
+  -C "$tree" "$name" | gzip -n >"$out.new"
 mv "$out.new" "$out"
