@@ -6,6 +6,7 @@
 #   tests/deps.sh build      for the programs and the demo
 #   tests/deps.sh check      for `make check`, in addition
 #   tests/deps.sh image      for building the container image
+#   tests/deps.sh package    for the Debian packages, in addition to build
 #   tests/deps.sh cluster    for the tests on a real Kubernetes, in addition to Go
 #   tests/deps.sh --missing [GROUP]   only prints the missing packages, exit 1 if there are any
 set -euo pipefail
@@ -22,13 +23,14 @@ check=(libcmocka-dev binutils git python3)
 test=(
   "${check[@]}" libclang-rt-14-dev
   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran lammps python3-torch libopenblas0-pthread
-  curl jq procps iproute2 util-linux mount sqlite3 man-db
+  curl jq procps iproute2 util-linux mount sqlite3 man-db zsh fish
   python3-pip python3-venv python3-yaml python3-sklearn ca-certificates bpftrace
   openjdk-17-jre-headless maven kcat protobuf-compiler openssl systemd libseccomp2
   qemu-system-x86 busybox-static xz-utils libibverbs-dev ibverbs-utils ibverbs-providers
   chromium-headless-shell fonts-dejavu-core
 )
 image=(buildah debootstrap)
+package=(dpkg-dev debhelper lintian fakeroot)
 cluster=(
   "${image[@]}" etcd-server containerd runc containernetworking-plugins nftables iptables iproute2
   conntrack procps openssl curl jq busybox-static bpftool util-linux openjdk-17-jre-headless maven
@@ -57,11 +59,12 @@ fi
 case ${1:-all} in
   build) wanted=("${build[@]}") ;;
   check) wanted=("${check[@]}") ;;
+  package) wanted=("${package[@]}") ;;
   image) wanted=("${image[@]}") ;;
   cluster) wanted=("${cluster[@]}") ;;
   all) wanted=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
   *)
-    echo "tests/deps.sh: unknown group '$1', there are: build check image cluster" >&2
+    echo "tests/deps.sh: unknown group '$1', there are: build check image package cluster" >&2
     exit 2
     ;;
 esac

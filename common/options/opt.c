@@ -220,7 +220,7 @@ static int take_value(const char *name, size_t len, int argc, char **argv, int *
 
 static bool is_shell(const char *name)
 {
-	return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0;
+	return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0 || strcmp(name, "fish") == 0;
 }
 
 bool nt_opt_answer(const struct nt_opt_program *program, const char *option, const char *shell)
@@ -233,6 +233,8 @@ bool nt_opt_answer(const struct nt_opt_program *program, const char *option, con
 		nt_opt_print_man(program, stdout);
 	else if (strcmp(option, "--print-options") == 0)
 		nt_opt_print_options(program, stdout);
+	else if (strcmp(option, "--print-config") == 0 && program->config_path)
+		nt_opt_print_config(program, stdout);
 	else if (strcmp(option, "--print-completion") == 0 && shell && is_shell(shell))
 		nt_opt_print_completion(program, shell, stdout);
 	else

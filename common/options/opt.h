@@ -18,7 +18,8 @@
  * In every case the caller ends with nt_opt_free().
  *
  * Built into every program: --config FILE (and NT_CONFIG), --help, --version, and for the build
- * --print-man, --print-completion bash|zsh, --print-options (the table as text).
+ * --print-man, --print-completion bash|zsh|fish, --print-options (the table as text),
+ * and with a config file --print-config (one of comments).
  */
 NT_MUST_CHECK int nt_opt_load(const struct nt_opt_program *program, int argc, char **argv,
 			      void *config, struct nt_opt_error *ret_error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Generates shell completions of a program's options and commands. */
+/* Generates completions of a program's options and commands for bash and zsh, and passes on to fish's. */
 #include "common/options/opt_print.h"
 
 #include <stdbool.h>
@@ -167,7 +167,9 @@ void nt_opt_print_completion(const struct nt_opt_program *program, const char *s
 {
 	bool zsh = strcmp(shell, "zsh") == 0;
 
-	if (zsh && program->commands)
+	if (strcmp(shell, "fish") == 0)
+		nt_opt_print_completion_fish(program, out);
+	else if (zsh && program->commands)
 		zsh_commands(program, out);
 	else if (zsh)
 		zsh_options(program, out);

@@ -35,8 +35,11 @@ const char *nt_opt_format_env(const char *name, char text[NT_OPT_ENV_TEXT]);
 void nt_opt_print_version(const struct nt_opt_program *program, FILE *out);
 void nt_opt_print_help(const struct nt_opt_program *program, FILE *out);
 void nt_opt_print_man(const struct nt_opt_program *program, FILE *out);
-/* shell: "bash" or "zsh". */
+/* A config file: each setting with its help, and its default as a comment. */
+void nt_opt_print_config(const struct nt_opt_program *program, FILE *out);
+/* shell: "bash", "zsh" or "fish". */
 void nt_opt_print_completion(const struct nt_opt_program *program, const char *shell, FILE *out);
+void nt_opt_print_completion_fish(const struct nt_opt_program *program, FILE *out);
 /*
  * One row a line, separated by tabs: name, environment variable, file key, value, default, help;
  * "-" for a missing field.

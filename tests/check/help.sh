@@ -153,7 +153,7 @@ done <"$work/docs"
 while IFS=: read -r file line text; do
   name=$(grep -oE '^neutracer(-agent|-aggregator)?' <<<"$text")
   while IFS= read -r option; do
-    case $option in --help | --version | --config) continue ;; esac
+    case $option in --help | --version | --config | --print-completion | --print-config) continue ;; esac
     plain=${option#--}
     cut -f1 "$work/$name.options" | grep -qxE -e "$plain|${plain#no-}" ||
       report "$file:$line: $name has no option $option"

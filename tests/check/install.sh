@@ -24,6 +24,7 @@ for name in neutracer-agent neutracer-aggregator neutracer; do
   [ -s "$root/usr/share/man/man$section/$name.$section" ] || report "no manual of $name"
   bash -n "$root/usr/share/bash-completion/completions/$name" || report "the completion of $name is no bash"
   grep -q "^#compdef $name\$" "$root/usr/share/zsh/site-functions/_$name" || report "no zsh completion of $name"
+  grep -q "^complete -c $name " "$root/usr/share/fish/vendor_completions.d/$name.fish" || report "no fish completion of $name"
   [ "$("$root/usr/$directory/$name" --version | cut -d' ' -f1)" = "$name" ] || report "$name does not run"
 done
 # Jobs of any user load them.
@@ -40,7 +41,7 @@ while IFS= read -r file; do
   case ${file#"$root"} in
     /usr/lib/neutracer/libneutracer-cupti.so | /usr/lib/neutracer/libnccl-profiler-neutracer.so) ;;
     /usr/sbin/* | /usr/bin/* | /usr/share/man/man[18]/* | /usr/share/bash-completion/completions/* | \
-      /usr/share/zsh/site-functions/_* | /usr/lib/systemd/system/neutracer-*.service | \
+      /usr/share/zsh/site-functions/_* | /usr/share/fish/vendor_completions.d/neutracer*.fish | /usr/lib/systemd/system/neutracer-*.service | \
       /usr/lib/sysusers.d/neutracer.conf | /usr/lib/tmpfiles.d/neutracer.conf) ;;
     *) report "${file#"$root"} should not be installed" ;;
   esac

@@ -206,6 +206,18 @@ edit deploy/helm/neutracer/templates/monitoring.yaml 's/aggregator_bus_well/aggr
 names manifests 'values.schema.json is out of date' 'version is not that of common/base/version.h' \
   'there is no metric neutracer_aggregator_bus_swell'
 
+edit docs/kubernetes.md 's/--set signatures.mode=accept/--set signatures.mod=accept/'
+edit docs/operations.md 's/^window-min: /window-mim: /'
+names settings 'docs/kubernetes.md: the chart has no value signatures.mod' "unknown key 'window-mim'"
+
+# shellcheck disable=SC2016 # an expression of workflows
+edit .github/workflows/ci.yml -e '0,/ # v4/s/@[0-9a-f]* # v4.*/@v4/' -e 's/make lint/make ${{ github.head_ref }}/' \
+  -e '0,/timeout-minutes/{/timeout-minutes/d}' -e '0,/persist-credentials/s/false/true/'
+names workflows 'not pinned by commit' 'job lint pastes an expression into a script' 'job check has no time limit' \
+  'job check keeps the token'
+edit CHANGELOG.md 's/^## \[.*\] - .*/## [0.0.9] - today/'
+names release "the newest section is of '0.0.9'" "a section is '## [VERSION] - DATE'"
+
 rm "$programs/neutracer-agent" "$programs/neutracer-aggregator"
 ln -s "$root/build/release/bin/neutracer-aggregator" "$programs/neutracer-agent"
 ln -s "$root/build/release/bin/neutracer-agent" "$programs/neutracer-aggregator"

@@ -17,7 +17,7 @@ for room in agent aggregator bench bpf cli common control detect docs engine pro
   [ -d "$room" ] || report "$room/ is missing"
 done
 while IFS= read -r directory; do
-  case " $rooms .ci .git build " in
+  case " $rooms .ci .git .github build " in
     *" $directory "*) ;;
     *) report "$directory/ is no room of this house: $rooms" ;;
   esac

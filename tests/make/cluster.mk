@@ -26,13 +26,14 @@ cluster-images: image ## build the images of the tests on a real Kubernetes (roo
 cluster-build: ## install what is missing, build Kubernetes, the images and the programs of test-cluster
 	$(Q)tests/deps.sh cluster
 	$(Q)mkdir -p build
+	$(Q)tests/workflows/actionlint.sh --build >/dev/null || :
 	$(Q)tests/cluster/cluster.sh build && tests/cluster/cluster.sh build-kwok || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory all $(cluster_test_programs)
 test-cluster: cluster-build ## build what is missing, then the tests on a real Kubernetes (root, Go 1.25)
 	$(Q)NT_BIN=$(B)/bin NT_CLUSTER_PROGRAMS=$(B)/test-cluster NT_KIND=cluster NT_TIMEOUT=900 \
-		tests/run.sh tests/check/manifests.sh $(chart_scripts) \
+		tests/run.sh tests/check/manifests.sh tests/check/workflows.sh $(chart_scripts) \
 		$(cluster_scripts)
 
 .PHONY: demo-cluster

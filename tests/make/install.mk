@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installation, manual pages, and the source tarball.
+# Installation and manual pages.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -20,7 +20,10 @@ install: all plugin ## install programs, libraries, manuals, completion, units, 
 		case $$p in neutracer) dir=bin ;; *) dir=sbin ;; esac; \
 		install -D -m 755 "$(B)/bin/$$p" "$(DESTDIR)$(PREFIX)/$$dir/$$p" && \
 		mkdir -p "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
-			"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" && \
+			"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" \
+			"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d" && \
+		"$(B)/bin/$$p" --print-completion fish \
+			>"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$p.fish" && \
 		"$(B)/bin/$$p" --print-completion bash \
 			>"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p" && \
 		{ echo "#compdef $$p"; "$(B)/bin/$$p" --print-completion zsh; \
@@ -50,7 +53,8 @@ uninstall: ## remove what install placed, but for configuration, data and the ac
 		systemctl disable --now $(units:deploy/systemd/%.in=%) 2>/dev/null || :
 	$(Q)rm -f $(foreach p,$(programs),"$(DESTDIR)$(PREFIX)/$(if $(filter neutracer,$(p)),bin,sbin)/$(p)" \
 		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(p)" \
-		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(p)") \
+		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(p)" \
+		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$(p).fish") \
 		$(foreach l,$(notdir $(plugin_libs)),"$(DESTDIR)$(PREFIX)/lib/neutracer/$(l)") \
 		$(foreach m,$(notdir $(wildcard docs/man/*.[1-8])),"$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(m)") \
 		$(foreach u,$(units:deploy/systemd/%.in=%),"$(DESTDIR)$(PREFIX)/lib/systemd/system/$(u)") \
@@ -62,12 +66,3 @@ uninstall: ## remove what install placed, but for configuration, data and the ac
 vmlinux: ## dump this kernel's types to build/vmlinux.h, to look things up
 	$(Q)mkdir -p build
 	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c >build/vmlinux.h
-
-# The tarball is built with unknown compilers: .release in it turns -Werror off.
-.PHONY: dist
-dist: ## make the source tarball build/neutracer-VERSION.tar.gz of the last commit
-	$(Q)mkdir -p build/dist
-	$(Q): >build/dist/.release
-	$(Q)git archive --format=tar.gz --prefix=neutracer-$(VERSION)/ \
-		--add-file=build/dist/.release -o build/neutracer-$(VERSION).tar.gz HEAD
-	@echo build/neutracer-$(VERSION).tar.gz

@@ -458,8 +458,13 @@ static void completion_offers_options_choices_and_commands(void **state)
 	nt_autofree char *zsh = complete(&program, "zsh");
 	nt_autofree char *commands_bash = complete(&with_commands, "bash");
 	nt_autofree char *commands_zsh = complete(&with_commands, "zsh");
+	nt_autofree char *fish = complete(&program, "fish");
+	nt_autofree char *commands_fish = complete(&with_commands, "fish");
 
 	(void)state;
+	assert_non_null(strstr(fish, " -l mode -x -a 'auto fast slow' -d "));
+	assert_non_null(strstr(fish, " -l config -r -F -d "));
+	assert_non_null(strstr(commands_fish, " -a slow-ranks -d 'which rank is slow'\n"));
 	assert_non_null(strstr(bash, "--mode)\n\t\tmapfile -t COMPREPLY < "
 				     "<(compgen -W 'auto fast slow' -- \"$word\")\n"
 				     "\t\tcompopt +o default 2>/dev/null\n\t\treturn ;;"));
