@@ -52,35 +52,6 @@ void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value)
 			break;
 }
 
-const char *nt_metrics_content_type(enum nt_metrics_format format)
-{
-	if (format == NT_METRICS_OPENMETRICS)
-		return "application/openmetrics-text; version=1.0.0; charset=utf-8";
-	return "text/plain; version=0.0.4; charset=utf-8";
-}
-
-enum nt_metrics_format nt_metrics_accepted(const char *accept)
-{
-	if (accept && strstr(accept, "application/openmetrics-text"))
-		return NT_METRICS_OPENMETRICS;
-	return NT_METRICS_PROMETHEUS;
-}
-
-/* OpenMetrics: the family of a counter is named without _total, its samples with it. */
-static int write_family(const struct nt_metric *metric, enum nt_metrics_format format,
-			struct nt_buf *out)
-{
-	static const char total[] = "_total";
-	size_t len = strlen(metric->name), suffix = sizeof(total) - 1;
-
-	if (format == NT_METRICS_OPENMETRICS && is_counter(metric) && len > suffix &&
-	    strcmp(metric->name + len - suffix, total) == 0)
-		len -= suffix;
-	return nt_buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)len, metric->name,
-			     metric->help, (int)len, metric->name,
-			     is_counter(metric) ? "counter" : "gauge");
-}
-
 static int write_sample(const struct nt_metric *metric, uint64_t value, struct nt_buf *out)
 {
 	const char *labels = metric->labels;
@@ -106,12 +77,13 @@ int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format fo
 		int r = 0;
 
 		if (i == 0 || strcmp(metrics->table[i - 1].name, metric->name) != 0)
-			r = write_family(metric, format, out);
+			r = nt_metrics_write_family(metric->name, is_counter(metric), metric->help,
+						    format, out);
 		if (r < 0)
 			return r;
 		r = write_sample(metric, value, out);
 		if (r < 0)
 			return r;
 	}
-	return format == NT_METRICS_OPENMETRICS ? nt_buf_append(out, "# EOF\n", 6) : 0;
+	return nt_metrics_write_end(format, out);
 }
