@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/metrics in both formats, right for promtool and for the strict parser of OpenMetrics: metrics.py PROMTOOL."""
+"""/metrics of both programs in both formats, right for promtool and for the strict parser of OpenMetrics:
+metrics.py PROMTOOL."""
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,10 +22,13 @@ ACCEPTS = (
 )
 
 
-def scrape(server, accept, query=""):
+AGENT = os.environ.get("NT_AGENT_METRICS", "build/release/test/agent-metrics")
+
+
+def scrape(port, token, accept, query=""):
     request = urllib.request.Request(
-        f"http://127.0.0.1:{server.port}/metrics{query}",
-        headers={"Authorization": f"Bearer {server.token}", "Accept": accept})
+        f"http://127.0.0.1:{port}/metrics{query}",
+        headers={"Authorization": f"Bearer {token}", "Accept": accept})
     with urllib.request.urlopen(request, timeout=10) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
@@ -40,19 +45,19 @@ def samples(families):
     return found
 
 
-def check_formats(server, query):
-    kind, plain = scrape(server, "text/plain", query)
+def check_formats(port, token, units, query=""):
+    """units: some families with theirs."""
+    kind, plain = scrape(port, token, "text/plain", query)
     assert kind.startswith("text/plain; version=0.0.4"), kind
     assert "# EOF" not in plain and "# UNIT" not in plain
     text = samples(parse_text(plain))
     for accept in ACCEPTS:
-        kind, openmetrics = scrape(server, accept, query)
+        kind, openmetrics = scrape(port, token, accept, query)
         assert kind.startswith(f"{OPENMETRICS}; version=1.0.0"), kind
         families = list(parse_openmetrics(openmetrics))
         assert set(samples(families)) == set(text)
-        units = {family.name: family.unit for family in families if family.unit}
-        assert units.get("neutracer_rank_own_work_seconds") == "seconds", units
-        assert units.get("neutracer_rank_copied_bytes") == "bytes", units
+        stated = {family.name: family.unit for family in families if family.unit}
+        assert units.items() <= stated.items(), stated
     return plain, text
 
 
@@ -61,18 +66,32 @@ def ranks_of(found, job):
             if key[0] == "neutracer_rank_steps_total" and dict(key[1:])["job_id"] == job}
 
 
-def main():
+def check_agent():
+    with subprocess.Popen([AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        plain, found = check_formats(int(agent.stdout.readline()), "", {
+            "neutracer_agent_cpu_seconds": "seconds", "neutracer_agent_resident_bytes": "bytes"})
+        agent.stdin.close()
+    assert len(found) > 100
+    return plain
+
+
+def check_aggregator():
+    units = {"neutracer_rank_own_work_seconds": "seconds", "neutracer_rank_copied_bytes": "bytes"}
     with tempfile.TemporaryDirectory() as directory, Server(directory) as server:
-        plain, found = check_formats(server, "")
+        plain, found = check_formats(server.port, server.token, {**units, "neutracer_job_slowdown_ratio": "ratio"})
         assert ranks_of(found, "00000000000000a1") == {"0", "1", "5"}, "culprits and nobody else"
         hostile = {dict(key[1:])["job_name"] for key in found if key[0] == "neutracer_job_state"}
         assert "\ufffd<b>\"evil\"\x1b[31m" in hostile, hostile
-        ranks, requested = check_formats(server, "?ranks=llm-70b")
+        ranks, requested = check_formats(server.port, server.token, units, "?ranks=llm-70b")
         assert ranks_of(requested, "00000000000000a1") == {str(rank) for rank in range(8)}
         assert all(key[0].startswith(("neutracer_rank_", "neutracer_gpu_", "neutracer_function_",
                                       "neutracer_aggregator_series_")) for key in requested)
         server.stop()
-    for text in plain, ranks:
+    return plain, ranks
+
+
+def main():
+    for text in (check_agent(), *check_aggregator()):
         done = subprocess.run([sys.argv[1], "check", "metrics"], input=text, text=True)
         if done.returncode:
             return done.returncode
