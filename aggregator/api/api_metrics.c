@@ -298,18 +298,28 @@ static int write_row(const struct nt_snapshot_metric *row, bool first,
 			     row->labels, row->value == floor(row->value) ? 0 : 6, row->value);
 }
 
+static bool is_written(const struct nt_snapshot *snapshot, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (!strcmp(snapshot->metric[i].name, snapshot->metric[row].name))
+			return true;
+	return false;
+}
+
+/* Rows of one name are adjacent in the text, wherever they are in the table. */
 static int write_snapshot(const struct nt_snapshot *snapshot, enum nt_metrics_format format,
 			  struct nt_buf *out)
 {
-	for (size_t i = 0; i < snapshot->metrics; i++) {
-		const struct nt_snapshot_metric *row = &snapshot->metric[i];
-		bool first = i == 0 || strcmp(row->name, snapshot->metric[i - 1].name) != 0;
-		int r = write_row(row, first, format, out);
+	int r = 0;
 
-		if (r < 0)
-			return r;
+	for (size_t i = 0; r == 0 && i < snapshot->metrics; i++) {
+		if (is_written(snapshot, i))
+			continue;
+		for (size_t k = i; r == 0 && k < snapshot->metrics; k++)
+			if (!strcmp(snapshot->metric[i].name, snapshot->metric[k].name))
+				r = write_row(&snapshot->metric[k], k == i, format, out);
 	}
-	return 0;
+	return r;
 }
 
 /* A scrape of the ranks of some jobs has nothing else, so that no series is there twice. */

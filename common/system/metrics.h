@@ -25,7 +25,7 @@ struct nt_metric {
 	const char *name; /* neutracer_agent_events_dropped_total */
 	enum nt_metric_kind kind;
 	const char *help; /* one sentence */
-	const char *labels; /* topic="window"; NULL: none. Rows of one name are adjacent */
+	const char *labels; /* topic="window"; NULL: none */
 };
 
 struct nt_metrics;

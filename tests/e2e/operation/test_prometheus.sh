@@ -73,6 +73,11 @@ wait_until 20 "samples for rates" has 3 'min(count_over_time(up[10s]))' || fail 
 wait_until 20 "the rules" has 1 'count(job:neutracer_ranks_lost:sum)' || fail "no rule is evaluated"
 python3 tests/prometheus/queries.py "http://127.0.0.1:$web" "$monitoring" || fail "the dashboards"
 
+for target in "$work $port" "$work/scene $(cat "$work/scene.port")" "$work/scene $(cat "$work/agent.port")"; do
+  curl -sf -H "Authorization: Bearer $(cat "${target% *}/bearer")" "http://127.0.0.1:${target##* }/metrics" |
+    "$promtool" check metrics >&2 || fail "promtool refuses the metrics of $target"
+done
+
 # A unit is known only if the scrape was OpenMetrics, in which a counter is named without _total.
 curl -sf "http://127.0.0.1:$web/api/v1/metadata?metric=neutracer_rank_copied_bytes" |
   jq -e '.data[][0] | .type == "counter" and .unit == "bytes" and (.help | test("copied"))' >/dev/null || fail "no metadata"
