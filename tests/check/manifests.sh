@@ -34,6 +34,12 @@ while IFS=: read -r file name; do
     *) grep -q "^$name"$'\t' "$work/metrics" || report "$file: there is no metric $name" ;;
   esac
 done < <(grep -roE '([a-z_]+:)?\bneutracer_[a-z_]+(:[a-z0-9]+)?' $chart/monitoring | sort -u)
+
+# The manual says what to do about each alert, where the alert says.
+while IFS= read -r alert; do
+  grep -rqF "runbook: docs/metrics.md#${alert,,}" $chart/monitoring || report "$alert names no place of its runbook"
+  grep -qx "### $alert" docs/metrics.md || report "docs/metrics.md does not say what to do about $alert"
+done < <(sed -nE 's/^ *- alert: (.*)$/\1/p' $chart/monitoring/*.yaml)
 [ "$bad" -eq 0 ] || exit 1
 
 helm=$(tests/chart/helm.sh 2>"$work/why") || {

@@ -58,6 +58,12 @@ scrape_configs:
   - job_name: agent
     static_configs: [{targets: ["127.0.0.1:$(cat "$work/agent.port")"], labels: {node: gpu-01}}]
 CONFIG
+# The example of the manual.
+mkdir "$work/manual"
+cp "$monitoring"/*.yaml "$work/bearer" "$work/manual"
+mv "$work/manual/bearer" "$work/manual/neutracer.token"
+sed -n '/^```yaml$/,/^```$/{/^```/!p}' docs/metrics.md >"$work/manual/prometheus.yml"
+"$promtool" check config "$work/manual/prometheus.yml" >/dev/null || fail "the example of docs/metrics.md"
 "$promtool" check config "$work/prometheus.yaml" >/dev/null || fail "$("$promtool" check config "$work/prometheus.yaml" 2>&1)"
 web=$(free_port)
 (run_prometheus "$web" "$work/prometheus.yaml" "$work/data" >"$work/log/prometheus.log" 2>&1) &
