@@ -3,9 +3,10 @@
 # Programs of Debian that tests run without installing them: their services would start.
 
 # fetch_package PACKAGE PROGRAM: unpacks the package into a cache and sets package_root. 1: it cannot be had.
+# shellcheck disable=SC2034 # callers use it
 fetch_package() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/neutracer/$1 new
-  package_root=$cache
+  package_root=$cache # for callers
   [ ! -x "$cache/usr/bin/$2" ] || return 0
   command -v apt-get dpkg-deb >/dev/null || return 1
   mkdir -p "${cache%/*}"

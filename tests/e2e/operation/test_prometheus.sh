@@ -38,9 +38,8 @@ children+=($!)
 start_aggregator --save-every 1s
 wait_until 20 "the servers" test -s "$work/scene.port" -a -s "$work/agent.port" || fail "no servers"
 
-for of in "$work" "$work/scene"; do cut -d' ' -f1 "$of/token" | tr -d '\n' >"$of/bearer"; done
-# Nothing but the interval of the rules differs from the files.
-for file in "$monitoring"/*.yaml; do sed 's/^  - name: .*/&\n    interval: 1s/' "$file" >"$work/${file##*/}"; done
+for of in "$work" "$work/scene"; do write_bearer "$of/token" "$of/bearer"; done
+write_rules "$work"
 cat >"$work/prometheus.yaml" <<CONFIG
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: ["$work/rules.yaml", "$work/job-alerts.yaml"]
@@ -62,6 +61,7 @@ CONFIG
 mkdir "$work/manual"
 cp "$monitoring"/*.yaml "$work/bearer" "$work/manual"
 mv "$work/manual/bearer" "$work/manual/neutracer.token"
+# shellcheck disable=SC2016 # the fence of a code block
 sed -n '/^```yaml$/,/^```$/{/^```/!p}' docs/metrics.md >"$work/manual/prometheus.yml"
 "$promtool" check config "$work/manual/prometheus.yml" >/dev/null || fail "the example of docs/metrics.md"
 "$promtool" check config "$work/prometheus.yaml" >/dev/null || fail "$("$promtool" check config "$work/prometheus.yaml" 2>&1)"
