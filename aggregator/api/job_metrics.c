@@ -10,13 +10,19 @@
 #include "common/system/metrics.h"
 #include "proto/json.h"
 
+/* Of a node that is scored; NAN: unknown. */
+struct node_series {
+	const struct nt_snapshot_node *node;
+	double score, threshold, alarm;
+};
+
 /* What one scrape shows, and what it leaves out. */
 struct scrape {
 	struct nt_buf *out;
 	enum nt_metrics_format format;
 	const struct nt_snapshot_job *job[NT_JOB_METRICS_MAX_JOBS];
 	size_t jobs;
-	const struct nt_snapshot_node *node[NT_JOB_METRICS_MAX_NODES];
+	struct node_series node[NT_JOB_METRICS_MAX_NODES];
 	size_t nodes;
 	struct nt_rank_series rank[NT_JOB_METRICS_MAX_RANKS];
 	size_t ranks;
@@ -201,15 +207,31 @@ static int write_jobs(const struct scrape *scrape)
 	return r < 0 ? r : write_incident_counts(scrape);
 }
 
-/* ---- nodes with running ranks, or that are scored ---------------------------------------------- */
+/* ---- nodes with running ranks -------------------------------------------------------------------- */
 
-static void collect_nodes(struct scrape *scrape, const struct nt_snapshot *snapshot)
+static struct node_series read_node(const struct nt_snapshot_node *node, struct nt_node_desk *desk)
+{
+	struct node_series series = {node, NAN, NAN, NAN};
+	struct nt_node_desk_score score;
+
+	if (!desk || !nt_node_desk_find(desk, node->name, &score) || !score.is_scored)
+		return series;
+	series.alarm = score.state == NT_FLEET_ALARM;
+	if (score.state == NT_FLEET_LEARNING)
+		return series;
+	series.score = score.score;
+	series.threshold = score.threshold;
+	return series;
+}
+
+static void collect_nodes(struct scrape *scrape, const struct nt_snapshot *snapshot,
+			  struct nt_node_desk *desk)
 {
 	for (size_t i = 0; i < snapshot->nodes; i++) {
 		if (!snapshot->node[i].ranks)
 			continue;
 		if (scrape->nodes < NT_JOB_METRICS_MAX_NODES)
-			scrape->node[scrape->nodes++] = &snapshot->node[i];
+			scrape->node[scrape->nodes++] = read_node(&snapshot->node[i], desk);
 		else
 			scrape->left_out[NT_SERIES_NODE]++;
 	}
@@ -237,43 +259,47 @@ static const struct nt_metric node_metrics[NODE_VALUES] = {
 			"1 while the score of the node has an alarm, 0 otherwise.", NULL},
 };
 
-static double read_node(const struct nt_snapshot_node *node, struct nt_node_desk *desk,
-			enum node_value value)
+static double node_number(const struct node_series *series, enum node_value value)
 {
-	struct nt_node_desk_score score;
-
-	if (value == NODE_RANKS)
-		return node->ranks;
-	if (value == NODE_OBSERVED)
-		return !node->silent;
-	if (!desk || !nt_node_desk_find(desk, node->name, &score) || !score.is_scored)
-		return NAN;
-	if (value == NODE_ALARM)
-		return score.state == NT_FLEET_ALARM;
-	if (score.state == NT_FLEET_LEARNING)
-		return NAN;
-	return value == NODE_SCORE ? score.score : score.threshold;
+	switch (value) {
+	case NODE_RANKS:
+		return series->node->ranks;
+	case NODE_OBSERVED:
+		return !series->node->silent;
+	case NODE_SCORE:
+		return series->score;
+	case NODE_THRESHOLD:
+		return series->threshold;
+	case NODE_ALARM:
+		return series->alarm;
+	case NODE_VALUES:
+		break;
+	}
+	return NAN;
 }
 
-static int write_nodes(const struct scrape *scrape, struct nt_node_desk *desk)
+static int write_node(const struct scrape *scrape, const struct node_series *series,
+		      enum node_value value)
+{
+	const double number = node_number(series, value);
+	int r;
+
+	if (!isfinite(number))
+		return 0;
+	r = nt_buf_printf(scrape->out, "%s{", node_metrics[value].name);
+	if (r == 0)
+		r = nt_metrics_write_label("node", series->node->name, true, scrape->out);
+	return r < 0 ? r : nt_buf_printf(scrape->out, "} %.9g\n", number);
+}
+
+static int write_nodes(const struct scrape *scrape)
 {
 	int r = 0;
 
-	for (int value = 0; value < NODE_VALUES; value++) {
-		if (r == 0)
-			r = begin_family(scrape, &node_metrics[value]);
-		for (size_t i = 0; r == 0 && i < scrape->nodes; i++) {
-			double number = read_node(scrape->node[i], desk, (enum node_value)value);
-
-			if (!isfinite(number))
-				continue;
-			r = nt_buf_printf(scrape->out, "%s{", node_metrics[value].name);
-			if (r == 0)
-				r = nt_metrics_write_label("node", scrape->node[i]->name, true,
-							   scrape->out);
-			if (r == 0)
-				r = nt_buf_printf(scrape->out, "} %.9g\n", number);
-		}
+	for (int value = 0; r == 0 && value < NODE_VALUES; value++) {
+		r = begin_family(scrape, &node_metrics[value]);
+		for (size_t i = 0; r == 0 && i < scrape->nodes; i++)
+			r = write_node(scrape, &scrape->node[i], (enum node_value)value);
 	}
 	return r;
 }
@@ -508,12 +534,12 @@ int nt_job_metrics_write(const struct nt_snapshot *snapshot, struct nt_node_desk
 	scrape->out = out;
 	scrape->format = format;
 	collect_jobs(scrape, snapshot);
-	collect_nodes(scrape, snapshot);
+	collect_nodes(scrape, snapshot, desk);
 	collect_incidents(scrape, rows);
 	collect_culprits(scrape, rows);
 	r = write_jobs(scrape);
 	if (r == 0)
-		r = write_nodes(scrape, desk);
+		r = write_nodes(scrape);
 	if (r == 0)
 		r = write_incident_family(scrape, rows, &slowdown_metric);
 	if (r == 0)
