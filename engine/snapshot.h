@@ -189,7 +189,7 @@ struct nt_snapshot_node {
 };
 
 /* A row of /metrics. `name` is "neutracer_…" without a suffix for the type; `labels` is "" or
- * `reason="undecodable"`. Rows of one name are neighbours. */
+ * `reason="undecodable"`. */
 struct nt_snapshot_metric {
 	const char *name, *help, *labels;
 	bool gauge; /* otherwise a counter */

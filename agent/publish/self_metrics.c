@@ -12,37 +12,21 @@ struct metric_row {
 };
 
 #define FIELD(path) offsetof(struct nt_self_metrics_reading, path)
-#define COUNTER(name_, labels_, path, help_)                                                       \
+#define ROW(name_, kind_, labels_, path, help_)                                                    \
 	{                                                                                          \
-		.metric = {.name = "neutracer_agent_" name_ "_total",                              \
-			   .kind = NT_METRIC_COUNTER,                                              \
+		.metric = {.name = "neutracer_agent_" name_,                                       \
+			   .kind = NT_METRIC_##kind_,                                              \
 			   .help = (help_),                                                        \
 			   .labels = (labels_)},                                                   \
 		.offset = FIELD(path)                                                              \
 	}
-#define GAUGE(name_, path, help_)                                                                  \
-	{                                                                                          \
-		.metric = {.name = "neutracer_agent_" name_,                                       \
-			   .kind = NT_METRIC_GAUGE,                                                \
-			   .help = (help_)},                                                       \
-		.offset = FIELD(path)                                                              \
-	}
+#define COUNTER(name_, labels_, path, help_) ROW(name_ "_total", COUNTER, labels_, path, help_)
+#define GAUGE(name_, path, help_)            ROW(name_, GAUGE, NULL, path, help_)
+#define SECONDS(name_, path, help_)          ROW(name_ "_seconds_total", COUNTER_NS, NULL, path, help_)
+#define DURATION(name_, path, help_)         ROW(name_ "_seconds", GAUGE_NS, NULL, path, help_)
 #define LEFT_OUT(what_, limit_)                                                                    \
-	{                                                                                          \
-		.metric = {.name = "neutracer_agent_left_out",                                     \
-			   .kind = NT_METRIC_GAUGE,                                                \
-			   .help = "Items omitted now because a table is full; above 0 while "     \
-				   "the cap is reached.",                                          \
-			   .labels = "what=\"" what_ "\""},                                        \
-		.offset = FIELD(left_out[limit_])                                                  \
-	}
-#define SECONDS(name_, path, help_)                                                                \
-	{                                                                                          \
-		.metric = {.name = "neutracer_agent_" name_ "_seconds_total",                      \
-			   .kind = NT_METRIC_COUNTER_NS,                                           \
-			   .help = (help_)},                                                       \
-		.offset = FIELD(path)                                                              \
-	}
+	ROW("left_out", GAUGE, "what=\"" what_ "\"", left_out[limit_],                             \
+	    "Items omitted now because a table is full; above 0 while the cap is reached.")
 
 #define DISK_QUEUE_COUNTER(name_, path_, help_)                                                    \
 	COUNTER("shelter_" name_, "class=\"verdict\"", disk_queue.path_(NT_DISK_QUEUE_VERDICT),    \
@@ -278,7 +262,7 @@ static const struct metric_row rows[] = {
 		"Readings of the TCP sockets of a process."),
 	COUNTER("socket_readings_failed", NULL, sockets.failed,
 		"Of socket_readings: those that failed."),
-	COUNTER("socket_reading_nanoseconds", NULL, sockets.read_ns,
+	SECONDS("socket_reading", sockets.read_ns,
 		"Time of these readings, on a thread of their own."),
 	GAUGE("rdma_processes", rdma.processes, "Processes that use RDMA now."),
 	GAUGE("rdma_queue_pairs", rdma.queue_pairs, "Queue pairs that are known now."),
@@ -427,12 +411,12 @@ static const struct metric_row rows[] = {
 	      "1 while context switches are observed in slices because of the budget, else 0."),
 	COUNTER("system_events_slices", NULL, system.slices,
 		"Slices in which context switches were observed."),
-	GAUGE("system_events_cost_ns", system.cost_ns,
-	      "What they cost the whole node in the last second, in ns."),
-	GAUGE("system_events_switch_ns", system.switch_ns,
-	      "Measured cost of a context switch without an observed thread, in ns."),
-	GAUGE("system_events_thread_ns", system.side_ns,
-	      "Measured cost of each observed thread in a context switch, in ns."),
+	DURATION("system_events_cost", system.cost_ns,
+		 "What they cost the whole node in the last second."),
+	DURATION("system_events_switch", system.switch_ns,
+		 "Measured cost of a context switch without an observed thread."),
+	DURATION("system_events_thread", system.side_ns,
+		 "Measured cost of each observed thread in a context switch."),
 	GAUGE("system_events_absent", system.absent, "Tracepoints that this kernel does not have."),
 	COUNTER("system_events_attach_failures", NULL, system.attach_failures,
 		"Tracepoints that could not be attached."),

@@ -15,7 +15,7 @@ static const char json[] = "application/json";
 static const struct nt_httpd_route routes[] = {
 	{"GET", "/healthz", NT_HTTPD_OPEN, json, NULL, nt_api_healthz, true},
 	{"GET", "/readyz", NT_HTTPD_OPEN, json, NULL, nt_api_readyz, true},
-	{"GET", "/metrics", NT_HTTPD_READ, "text/plain; version=0.0.4; charset=utf-8", NULL,
+	{"GET", "/metrics", NT_HTTPD_READ, "text/plain; version=0.0.4; charset=utf-8", "ranks",
 	 nt_api_metrics, true},
 	{"GET", "/openapi.yaml", NT_HTTPD_OPEN, "application/yaml", NULL, nt_api_contract},
 	{"GET", "/api/v1/jobs", NT_HTTPD_READ, json, "job state since limit cursor", nt_api_jobs},

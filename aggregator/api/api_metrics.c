@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/api/api_impl.h"
+#include "aggregator/api/job_metrics.h"
 #include "common/base/version.h"
 #include "common/system/clock.h"
 #include "common/system/metrics.h"
@@ -191,11 +192,11 @@ static void read_receiver(struct receiver_metrics *out, const struct nt_notify_v
 }
 
 /* The end of OpenMetrics is written by the caller's table, which therefore comes last. */
-static int write_receivers(struct nt_notify *notify, bool openmetrics, struct nt_buf *out)
+static int write_receivers(struct nt_notify *notify, enum nt_metrics_format format,
+			   struct nt_buf *out)
 {
 	nt_autofree struct receiver_metrics *metrics = calloc(1, sizeof(*metrics));
 	const char *name = receiver_metric.name;
-	int base = (int)(strlen(name) - strlen("_total"));
 	int r;
 
 	if (!metrics)
@@ -206,9 +207,7 @@ static int write_receivers(struct nt_notify *notify, bool openmetrics, struct nt
 		nt_notify_view(notify, i, &view);
 		read_receiver(metrics, &view);
 	}
-	r = nt_buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s counter\n",
-			  openmetrics ? base : (int)strlen(name), name, receiver_metric.help,
-			  openmetrics ? base : (int)strlen(name), name);
+	r = nt_metrics_write_family(name, true, receiver_metric.help, format, out);
 	for (size_t i = 0; r == 0 && i < metrics->count; i++)
 		r = nt_buf_printf(out, "%s{%s} %" PRIu64 "\n", name, metrics->labels[i],
 				  metrics->value[i]);
@@ -281,48 +280,64 @@ static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)
 	nt_metrics_set(metrics, ENROL_OVER_CAP, stats.over_cap);
 }
 
-/* A family's metadata precede its first row. OpenMetrics names it without _total. */
-static int write_row(const struct nt_snapshot_metric *row, bool first, bool openmetrics,
-		     struct nt_buf *out)
+/* A row of the snapshot is named without _total. */
+static int write_row(const struct nt_snapshot_metric *row, bool first,
+		     enum nt_metrics_format format, struct nt_buf *out)
 {
 	const char *suffix = row->gauge ? "" : "_total";
-	const char *family = openmetrics ? "" : suffix;
+	char name[128];
 	int r = 0;
 
+	(void)snprintf(name, sizeof(name), "%s%s", row->name, suffix);
 	if (first)
-		r = nt_buf_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", row->name, family,
-				  row->help, row->name, family, row->gauge ? "gauge" : "counter");
+		r = nt_metrics_write_family(name, !row->gauge, row->help, format, out);
 	if (r < 0)
 		return r;
 	/* Integers are printed in full: 10000000, not 1e+07. */
-	return nt_buf_printf(out, row->labels[0] ? "%s%s{%s} %.*f\n" : "%s%s%s %.*f\n", row->name,
-			     suffix, row->labels, row->value == floor(row->value) ? 0 : 6,
-			     row->value);
+	return nt_buf_printf(out, row->labels[0] ? "%s{%s} %.*f\n" : "%s%s %.*f\n", name,
+			     row->labels, row->value == floor(row->value) ? 0 : 6, row->value);
 }
 
-static int write_snapshot(const struct nt_snapshot *snapshot, bool openmetrics, struct nt_buf *out)
+static bool is_written(const struct nt_snapshot *snapshot, size_t row)
 {
-	for (size_t i = 0; i < snapshot->metrics; i++) {
-		const struct nt_snapshot_metric *row = &snapshot->metric[i];
-		bool first = i == 0 || strcmp(row->name, snapshot->metric[i - 1].name) != 0;
-		int r = write_row(row, first, openmetrics, out);
+	for (size_t i = 0; i < row; i++)
+		if (!strcmp(snapshot->metric[i].name, snapshot->metric[row].name))
+			return true;
+	return false;
+}
 
-		if (r < 0)
-			return r;
+/* Rows of one name are adjacent in the text, wherever they are in the table. */
+static int write_snapshot(const struct nt_snapshot *snapshot, enum nt_metrics_format format,
+			  struct nt_buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < snapshot->metrics; i++) {
+		if (is_written(snapshot, i))
+			continue;
+		for (size_t k = i; r == 0 && k < snapshot->metrics; k++)
+			if (!strcmp(snapshot->metric[i].name, snapshot->metric[k].name))
+				r = write_row(&snapshot->metric[k], k == i, format, out);
 	}
-	return 0;
+	return r;
 }
 
-int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+/* A scrape of the ranks of some jobs has nothing else, so that no series is there twice. */
+static int reply_ranks(const struct nt_snapshot *snapshot, const char *wanted,
+		       enum nt_metrics_format format, struct nt_httpd_reply *reply)
 {
-	const struct nt_api *api = data;
-	nt_autosnapshot const struct nt_snapshot *snapshot =
-		nt_snapshot_acquire(api->options.board);
-	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
-	nt_auto(nt_metrics) struct nt_metrics *metrics = NULL;
-	int r;
+	int r = 0;
 
-	r = nt_metrics_new(table, METRICS, &metrics);
+	if (snapshot)
+		r = nt_job_metrics_write_ranks(snapshot, wanted, format, &reply->body);
+	return r < 0 ? r : nt_metrics_write_end(format, &reply->body);
+}
+
+static int write_own(const struct nt_api *api, enum nt_metrics_format format, struct nt_buf *out)
+{
+	nt_auto(nt_metrics) struct nt_metrics *metrics = NULL;
+	int r = nt_metrics_new(table, METRICS, &metrics);
+
 	if (r < 0)
 		return r;
 	nt_metrics_set(metrics, BUILD_INFO, 1);
@@ -334,18 +349,31 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 		set_notify(metrics, api->options.notify);
 	if (api->options.enrol)
 		set_enrol(metrics, api->options.enrol);
+	return nt_metrics_write(metrics, format, out);
+}
 
+int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	const struct nt_api *api = data;
+	nt_autosnapshot const struct nt_snapshot *snapshot =
+		nt_snapshot_acquire(api->options.board);
+	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
+	const char *wanted = nt_httpd_query(request, "ranks");
+	int r = 0;
+
+	if (wanted && (!*wanted || strlen(wanted) > NT_API_MAX_FILTER))
+		return nt_httpd_problem(reply, request, 400, "bad_parameter",
+					"'ranks' has 1 to %d characters", NT_API_MAX_FILTER);
 	reply->content_type = nt_metrics_content_type(format);
+	if (wanted)
+		return reply_ranks(snapshot, wanted, format, reply);
 	if (snapshot) {
-		r = write_snapshot(snapshot, format == NT_METRICS_OPENMETRICS, &reply->body);
-		if (r < 0)
-			return r;
+		r = write_snapshot(snapshot, format, &reply->body);
+		if (r == 0)
+			r = nt_job_metrics_write(snapshot, api->options.node_desk, format,
+						 &reply->body);
 	}
-	if (api->options.notify) {
-		r = write_receivers(api->options.notify, format == NT_METRICS_OPENMETRICS,
-				    &reply->body);
-		if (r < 0)
-			return r;
-	}
-	return nt_metrics_write(metrics, format, &reply->body);
+	if (r == 0 && api->options.notify)
+		r = write_receivers(api->options.notify, format, &reply->body);
+	return r < 0 ? r : write_own(api, format, &reply->body);
 }

@@ -12,8 +12,28 @@
 struct nt_metrics {
 	const struct nt_metric *table;
 	size_t count;
+	size_t *order; /* of the rows in the text: those of one name are adjacent */
 	_Atomic uint64_t value[];
 };
+
+static bool is_known(const struct nt_metric *table, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (!strcmp(table[i].name, table[row].name))
+			return true;
+	return false;
+}
+
+static void set_order(struct nt_metrics *metrics)
+{
+	const struct nt_metric *table = metrics->table;
+	size_t at = 0;
+
+	for (size_t i = 0; i < metrics->count; i++)
+		for (size_t k = i; !is_known(table, i) && k < metrics->count; k++)
+			if (!strcmp(table[i].name, table[k].name))
+				metrics->order[at++] = k;
+}
 
 int nt_metrics_new(const struct nt_metric *table, size_t count, struct nt_metrics **ret_metrics)
 {
@@ -22,14 +42,22 @@ int nt_metrics_new(const struct nt_metric *table, size_t count, struct nt_metric
 	metrics = calloc(1, sizeof(*metrics) + count * sizeof(metrics->value[0]));
 	if (!metrics)
 		return -ENOMEM;
+	metrics->order = calloc(count + 1, sizeof(*metrics->order));
+	if (!metrics->order) {
+		free(metrics);
+		return -ENOMEM;
+	}
 	metrics->table = table;
 	metrics->count = count;
+	set_order(metrics);
 	*ret_metrics = metrics;
 	return 0;
 }
 
 void nt_metrics_free(struct nt_metrics *metrics)
 {
+	if (metrics)
+		free(metrics->order);
 	free(metrics);
 }
 
@@ -52,35 +80,6 @@ void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value)
 			break;
 }
 
-const char *nt_metrics_content_type(enum nt_metrics_format format)
-{
-	if (format == NT_METRICS_OPENMETRICS)
-		return "application/openmetrics-text; version=1.0.0; charset=utf-8";
-	return "text/plain; version=0.0.4; charset=utf-8";
-}
-
-enum nt_metrics_format nt_metrics_accepted(const char *accept)
-{
-	if (accept && strstr(accept, "application/openmetrics-text"))
-		return NT_METRICS_OPENMETRICS;
-	return NT_METRICS_PROMETHEUS;
-}
-
-/* OpenMetrics: the family of a counter is named without _total, its samples with it. */
-static int write_family(const struct nt_metric *metric, enum nt_metrics_format format,
-			struct nt_buf *out)
-{
-	static const char total[] = "_total";
-	size_t len = strlen(metric->name), suffix = sizeof(total) - 1;
-
-	if (format == NT_METRICS_OPENMETRICS && is_counter(metric) && len > suffix &&
-	    strcmp(metric->name + len - suffix, total) == 0)
-		len -= suffix;
-	return nt_buf_printf(out, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)len, metric->name,
-			     metric->help, (int)len, metric->name,
-			     is_counter(metric) ? "counter" : "gauge");
-}
-
 static int write_sample(const struct nt_metric *metric, uint64_t value, struct nt_buf *out)
 {
 	const char *labels = metric->labels;
@@ -100,18 +99,20 @@ int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format fo
 		     struct nt_buf *out)
 {
 	for (size_t i = 0; i < metrics->count; i++) {
-		const struct nt_metric *metric = &metrics->table[i];
+		const size_t row = metrics->order[i];
+		const struct nt_metric *metric = &metrics->table[row];
 		const uint64_t value =
-			atomic_load_explicit(&metrics->value[i], memory_order_relaxed);
+			atomic_load_explicit(&metrics->value[row], memory_order_relaxed);
 		int r = 0;
 
-		if (i == 0 || strcmp(metrics->table[i - 1].name, metric->name) != 0)
-			r = write_family(metric, format, out);
+		if (i == 0 || strcmp(metrics->table[metrics->order[i - 1]].name, metric->name) != 0)
+			r = nt_metrics_write_family(metric->name, is_counter(metric), metric->help,
+						    format, out);
 		if (r < 0)
 			return r;
 		r = write_sample(metric, value, out);
 		if (r < 0)
 			return r;
 	}
-	return format == NT_METRICS_OPENMETRICS ? nt_buf_append(out, "# EOF\n", 6) : 0;
+	return nt_metrics_write_end(format, out);
 }

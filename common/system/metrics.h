@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/system/metrics_text.h"
 
 enum nt_metric_kind {
 	NT_METRIC_COUNTER, /* name ends in _total */
@@ -24,7 +25,7 @@ struct nt_metric {
 	const char *name; /* neutracer_agent_events_dropped_total */
 	enum nt_metric_kind kind;
 	const char *help; /* one sentence */
-	const char *labels; /* topic="window"; NULL: none. Rows of one name are adjacent */
+	const char *labels; /* topic="window"; NULL: none */
 };
 
 struct nt_metrics;
@@ -38,17 +39,7 @@ NT_DEFINE_AUTO(nt_metrics, nt_metrics_free)
 /* Of a gauge, or of a counter maintained by another module: it never decreases then. */
 void nt_metrics_set(struct nt_metrics *metrics, size_t id, uint64_t value);
 
-enum nt_metrics_format {
-	NT_METRICS_PROMETHEUS, /* text/plain; version=0.0.4 */
-	NT_METRICS_OPENMETRICS, /* application/openmetrics-text; version=1.0.0 */
-};
-
-/* The Content-Type of a format. */
-const char *nt_metrics_content_type(enum nt_metrics_format format);
-/* The format requested by the Accept header of a scrape; NULL: no header. */
-enum nt_metrics_format nt_metrics_accepted(const char *accept);
-
-/* Appends all metrics. -ENOMEM, -ENOBUFS. */
+/* Appends all metrics, and the end. -ENOMEM, -ENOBUFS. */
 NT_MUST_CHECK int nt_metrics_write(const struct nt_metrics *metrics, enum nt_metrics_format format,
 				   struct nt_buf *out);
 

@@ -113,22 +113,27 @@ static void ignore_alarm(void *data, const struct nt_fleet *fleet, const struct 
 	(void)real_ns;
 }
 
-/* The first node is learned since a few minutes, the other one is not scored. */
+/*
+ * The first node is learned since a few minutes, or long enough to have a score where NT_SCORES is
+ * set; the other one is not scored.
+ */
 static int open_nodes(struct nt_node_desk **ret_desk)
 {
 	const struct nt_node_desk_handler handler = {.alarm = ignore_alarm};
-	const struct nt_fleet_options options = nt_fleet_options_default();
+	const uint64_t minutes = getenv("NT_SCORES") ? 240 : 10;
+	struct nt_fleet_options options = nt_fleet_options_default();
 
+	options.learn_rows = getenv("NT_SCORES") ? 60 : 0;
 	if (nt_node_desk_new(&options, &handler, ret_desk) < 0)
 		return -1;
-	for (uint64_t i = 0; i < 10; i++) {
-		struct nt_metric_value metric[] = {{"cpu_busy", 0.25},
+	for (uint64_t i = 0; i < minutes; i++) {
+		struct nt_metric_value metric[] = {{"cpu_busy", 0.25 + 0.01 * (double)(i % 7)},
 						   {"tcp_retransmits", 10.0 * (double)i}};
 		const struct nt_message message = {
 			.agent = "gpu-01",
 			.boot = 1,
 			.seq = i + 1,
-			.real_ns = NT_TEST_TIME_NS - (10 - i) * NT_MINUTE,
+			.real_ns = NT_TEST_TIME_NS - (minutes - i) * NT_MINUTE,
 			.boot_ns = NT_HOUR + i * NT_MINUTE,
 			.body = NT_BODY_NODE,
 			.node = {.node = "gpu-01", .metric = metric, .metrics = 2},

@@ -319,10 +319,10 @@ static inline void nt_test_set_rest(struct nt_snapshot *snapshot)
 	node[1] = (struct nt_snapshot_node){"gpu-02", 2, true, NT_TEST_TIME_NS, limit, 1};
 	metric[0] = (struct nt_snapshot_metric){"neutracer_aggregator_test_messages",
 						"Messages of a test.", "reason=\"late\"", false, 7};
-	metric[1] = (struct nt_snapshot_metric){"neutracer_aggregator_test_messages",
+	metric[2] = (struct nt_snapshot_metric){"neutracer_aggregator_test_messages",
 						"Messages of a test.", "reason=\"other\"", false,
 						12345678};
-	metric[2] = (struct nt_snapshot_metric){"neutracer_aggregator_test_jobs", "Jobs of a test.",
+	metric[1] = (struct nt_snapshot_metric){"neutracer_aggregator_test_jobs", "Jobs of a test.",
 						"", true, 2.5};
 	snapshot->node = node;
 	snapshot->nodes = 2;

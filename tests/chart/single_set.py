@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What single sets of values bring, one after the other."""
 import base64
+import json
+import pathlib
 
 import yaml
 
@@ -274,6 +276,36 @@ def monitors_and_rules_come_where_the_cluster_knows_them():
     same(endpoint["authorization"]["credentials"], {"name": "my-token", "key": "read"})
     endpoint = find(render("all-on", "aggregator.options.metrics-open=true"), "ServiceMonitor")["spec"]["endpoints"][0]
     assert "authorization" not in endpoint
+
+
+@test
+def each_rank_of_a_job_has_series_on_request():
+    endpoints = find(render("all-on"), "ServiceMonitor")["spec"]["endpoints"]
+    same([one.get("params") for one in endpoints], [None, {"ranks": ["llm-70b"]}])
+    same(endpoints[1]["relabelings"], [{"targetLabel": "scrape", "replacement": "ranks"}])
+    same({k: v for k, v in endpoints[1].items() if k not in ("params", "relabelings")}, endpoints[0])
+
+
+@test
+def alerts_on_jobs_come_on_request():
+    def groups(*arguments):
+        return [g["name"] for g in find(render("all-on", *arguments), "PrometheusRule")["spec"]["groups"]]
+    same(groups(), ["neutracer-records", "neutracer-health", "neutracer-jobs"])
+    same(groups("monitoring.jobAlerts=false"), ["neutracer-records", "neutracer-health"])
+
+
+@test
+def dashboards_are_the_files_of_the_chart():
+    def dashboards(objects):
+        return [one for one in objects if one["metadata"]["name"].startswith("neutracer-dashboard-")]
+    same(dashboards(render()), [])
+    found = dashboards(render("all-on"))
+    files = sorted(pathlib.Path("deploy/helm/neutracer/monitoring/dashboards").glob("*.json"))
+    same([list(one["data"]) for one in found], [[f"neutracer-{file.name}"] for file in files])
+    for one, file in zip(found, files):
+        same((one["kind"], one["metadata"]["labels"]["grafana_dashboard"]), ("ConfigMap", "1"))
+        same(one["metadata"]["annotations"], {"grafana_folder": "GPU"})
+        same(json.loads(one["data"][f"neutracer-{file.name}"]), json.loads(file.read_text()))
 
 
 def rights(objects):

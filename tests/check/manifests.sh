@@ -25,11 +25,21 @@ for key in version appVersion; do
     report "$chart/Chart.yaml: $key is not that of common/base/version.h, $version"
 done
 
-# What alerts ask for is there.
+# Rules and dashboards read metrics that there are, or what a rule records.
 tests/metrics.sh >"$work/metrics"
-while IFS= read -r metric; do
-  grep -q "^$metric"$'\t' "$work/metrics" || report "$chart/templates/monitoring.yaml: there is no metric $metric"
-done < <(grep -oE 'neutracer_[a-z_]+' $chart/templates/monitoring.yaml | sort -u)
+sed -nE 's/^ *- record: (.*)$/\1/p' $chart/monitoring/rules.yaml >"$work/records"
+while IFS=: read -r file name; do
+  case $name in
+    *:*) grep -qxF -- "$name" "$work/records" || report "$file: no rule records $name" ;;
+    *) grep -q "^$name"$'\t' "$work/metrics" || report "$file: there is no metric $name" ;;
+  esac
+done < <(grep -roE '([a-z_]+:)?\bneutracer_[a-z_]+(:[a-z0-9]+)?' $chart/monitoring | sort -u)
+
+# The manual says what to do about each alert, where the alert says.
+while IFS= read -r alert; do
+  grep -rqF "runbook: docs/metrics.md#${alert,,}" $chart/monitoring || report "$alert names no place of its runbook"
+  grep -qx "### $alert" docs/metrics.md || report "docs/metrics.md does not say what to do about $alert"
+done < <(sed -nE 's/^ *- alert: (.*)$/\1/p' $chart/monitoring/*.yaml)
 [ "$bad" -eq 0 ] || exit 1
 
 helm=$(tests/chart/helm.sh 2>"$work/why") || {

@@ -202,7 +202,7 @@ names help 'neutracer-agent --help does not list --window-min' "--no-such-option
 
 edit deploy/helm/neutracer/values.schema.json 's/"window-min": {/"window-mim": {/'
 edit deploy/helm/neutracer/Chart.yaml 's/^version: .*/version: 0.0.0/'
-edit deploy/helm/neutracer/templates/monitoring.yaml 's/aggregator_bus_well/aggregator_bus_swell/'
+edit deploy/helm/neutracer/monitoring/rules.yaml 's/aggregator_bus_well/aggregator_bus_swell/'
 names manifests 'values.schema.json is out of date' 'version is not that of common/base/version.h' \
   'there is no metric neutracer_aggregator_bus_swell'
 

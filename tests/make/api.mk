@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The REST interface over a synthetic snapshot, as a server for tests.
+# The REST interface over a synthetic snapshot, and the agent's metrics, as servers for tests.
 
 $(B)/obj/aggregator/api/api.o: docs/api/openapi.yaml
 
@@ -9,4 +9,9 @@ $(B)/test/api-server: $(B)/obj/tests/api/server.o $(call archives,$(libs_neutrac
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) \
 		$(link_neutracer-aggregator)
 
-check_e2e_needs += $(B)/test/api-server $(B)/test-kafka/feeder
+$(B)/test/agent-metrics: $(B)/obj/tests/prometheus/agent_metrics.o $(call archives,$(libs_neutracer-agent))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
+
+check_e2e_needs += $(B)/test/api-server $(B)/test/agent-metrics $(B)/test-kafka/feeder

@@ -194,6 +194,33 @@ static void openmetrics_is_given_to_who_asks_for_it(void **state)
 	assert_string_equal(reply.body + strlen(reply.body) - 6, "# EOF\n");
 }
 
+static int ranks_status(const char *wanted)
+{
+	char target[512];
+	http_auto struct http_reply reply = {0};
+
+	(void)snprintf(target, sizeof(target), "/metrics?ranks=%s", wanted);
+	reply = http_request(nt_api_port(api), "GET", target, "", NULL);
+	if (reply.status == 200)
+		assert_null(strstr(reply.body, "neutracer_job_"));
+	return reply.status;
+}
+
+static void ranks_are_requested_by_the_name_of_their_job(void **state)
+{
+	char longest[258];
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	longest[256] = '\0';
+	assert_int_equal(ranks_status("llm-70b"), 200);
+	assert_int_equal(ranks_status("nobody"), 200);
+	assert_int_equal(ranks_status(""), 400);
+	assert_int_equal(ranks_status(longest), 400);
+	longest[255] = '\0';
+	assert_int_equal(ranks_status(longest), 200);
+}
+
 static void the_contract_is_served_as_it_is(void **state)
 {
 	http_auto struct http_reply reply =
@@ -263,6 +290,7 @@ int main(void)
 		TEST(a_rebaseline_that_is_not_offered_is_404),
 		TEST(metrics_hold_the_snapshots_rows_and_our_own),
 		TEST(openmetrics_is_given_to_who_asks_for_it),
+		TEST(ranks_are_requested_by_the_name_of_their_job),
 		TEST(the_contract_is_served_as_it_is),
 		TEST_BOARD(everything_but_health_and_contract_wants_the_token),
 	};

@@ -12,13 +12,14 @@
 enum metric {
 	EVENTS,
 	DROPPED_WINDOW,
-	DROPPED_NODE,
 	BUSY,
+	DROPPED_NODE,
 	JOBS,
 	LAG,
 	METRIC_END,
 };
 
+/* The rows of one name are not adjacent. */
 static const struct nt_metric table[METRIC_END] = {
 	[EVENTS] = {"neutracer_events_total", NT_METRIC_COUNTER, "Events read."},
 	[DROPPED_WINDOW] = {"neutracer_dropped_total", NT_METRIC_COUNTER, "Records lost.",
