@@ -160,6 +160,7 @@ static enum nt_exit open_store(struct running *running)
 		.shared = is_shared(config),
 		.accepts = nt_receiver_configs_accept,
 		.accepts_data = running->receivers.configs,
+		.flap = nt_receivers_flap_control(config),
 	};
 	struct nt_store_error error = {0};
 

@@ -199,6 +199,19 @@ static void add_since(struct nt_notice *notice)
 	close_field(notice, &line);
 }
 
+static void add_flaps(struct nt_notice *notice)
+{
+	struct notice_line line = open_field(notice, "Flaps");
+
+	if (!notice->flaps)
+		return;
+	put(&line,
+	    "began or ended %llu times; no further message until it is quiet or worse, and then "
+	    "one of its end",
+	    (unsigned long long)notice->flaps);
+	close_field(notice, &line);
+}
+
 static void put_amount(struct notice_line *line, const json_t *cost, const char *member, int digits,
 		       const char *unit)
 {
@@ -308,6 +321,8 @@ static const char *state_text(const struct nt_notice *notice)
 		[NT_NOTICE_RESOLVED] = "RESOLVED",
 	};
 
+	if (notice->flaps && notice->state != NT_NOTICE_RESOLVED)
+		return "FLAPPING";
 	return texts[notice->state];
 }
 
@@ -369,6 +384,13 @@ static uint64_t read_time(const json_t *incident, const char *name)
 	return nt_clock_parse(text, strlen(text), &real_ns) < 0 ? 0 : real_ns;
 }
 
+static uint64_t read_count(const json_t *object, const char *name)
+{
+	json_int_t count = json_integer_value(json_object_get(object, name));
+
+	return count > 0 ? (uint64_t)count : 0;
+}
+
 static enum nt_notice_state state_of(const json_t *message, bool is_reminder)
 {
 	if (!strcmp(nt_json_get_text(message, "type", ""), "incident.resolved"))
@@ -381,6 +403,7 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 {
 	const json_t *node = json_array_get(json_object_get(incident, "culprits"), 0);
 
+	notice->flaps = read_count(json_object_get(message, "flapping"), "changes");
 	notice->is_sample = json_is_true(json_object_get(message, "test"));
 	notice->severity = nt_notice_severity_of(nt_json_get_text(incident, "severity", ""));
 	copy_clean(incident, "id", notice->incident, sizeof(notice->incident));
@@ -396,6 +419,7 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 	add_who(notice, incident);
 	add_what(notice);
 	add_since(notice);
+	add_flaps(notice);
 	add_cost(notice, incident);
 	add_evidence(notice, incident);
 	add_job(notice, incident);

@@ -45,6 +45,7 @@ struct nt_notice {
 	enum nt_notice_state state;
 	enum nt_notice_severity severity;
 	bool is_sample; /* of `neutracer alert test`: no job is concerned */
+	uint64_t flaps; /* beginnings and ends so far of what flaps; 0: it does not */
 	bool is_digest; /* stands for several messages; has no incident */
 	char title[NT_NOTICE_TITLE]; /* "FIRING (critical) llm-70b: compute, rank 11 on gpu-07" */
 	char summary[NT_NOTICE_TEXT];
