@@ -104,6 +104,10 @@ static size_t add_receivers(const struct nt_receiver_configs *configs,
 			.repeat_ns = config->repeat_ns,
 			.rate = config->rate,
 			.incident_url = configs->incident_url,
+			.title = config->title,
+			.text = config->text,
+			.heartbeat_ns = config->heartbeat_ns,
+			.heartbeat = config->heartbeat,
 		};
 	}
 	return count;

@@ -313,7 +313,7 @@ static void add_stack(struct nt_notice *notice, const json_t *incident)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static const char *state_text(const struct nt_notice *notice)
+const char *nt_notice_state_name(const struct nt_notice *notice)
 {
 	static const char *const texts[] = {
 		[NT_NOTICE_FIRING] = "FIRING",
@@ -326,21 +326,15 @@ static const char *state_text(const struct nt_notice *notice)
 	return texts[notice->state];
 }
 
-static void write_title(struct nt_notice *notice, const json_t *incident)
+static void write_culprit(struct nt_notice *notice, const json_t *incident)
 {
 	const json_t *culprits = json_object_get(incident, "culprits");
 	const json_t *first = json_array_get(culprits, 0);
 	const json_t *rank = json_object_get(first, "rank");
-	struct notice_line line = {.text = notice->title, .size = sizeof(notice->title)};
+	struct notice_line line = {.text = notice->culprit, .size = sizeof(notice->culprit)};
 
-	put(&line, "%s%s ", notice->is_sample ? "TEST " : "", state_text(notice));
-	if (notice->state != NT_NOTICE_RESOLVED)
-		put(&line, "(%s) ", severity_names[notice->severity]);
-	put_name(&line, notice->job);
-	put(&line, ": %s", notice->class);
 	if (!first)
 		return;
-	put(&line, ", ");
 	put_name(&line, nt_json_get_text(first, "kind", "rank"));
 	if (json_is_integer(rank))
 		put(&line, " %lld", (long long)json_integer_value(rank));
@@ -349,6 +343,17 @@ static void write_title(struct nt_notice *notice, const json_t *incident)
 	put_part(&line, first, "peer", " to ");
 	if (json_array_size(culprits) > 1)
 		put(&line, " and %zu others", json_array_size(culprits) - 1);
+}
+
+static void write_title(struct nt_notice *notice)
+{
+	struct notice_line line = {.text = notice->title, .size = sizeof(notice->title)};
+
+	put(&line, "%s%s ", notice->is_sample ? "TEST " : "", nt_notice_state_name(notice));
+	if (notice->state != NT_NOTICE_RESOLVED)
+		put(&line, "(%s) ", severity_names[notice->severity]);
+	put_name(&line, notice->job);
+	put(&line, ": %s%s%s", notice->class, *notice->culprit ? ", " : "", notice->culprit);
 }
 
 /* Only ids that need no escapes in a URL. */
@@ -411,11 +416,12 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 	copy_clean(incident, "namespace", notice->namespace, sizeof(notice->namespace));
 	copy_clean(incident, "class", notice->class, sizeof(notice->class));
 	copy_clean(incident, "cause", notice->cause, sizeof(notice->cause));
-	copy_clean(incident, "summary", notice->summary, sizeof(notice->summary));
+	copy_clean(incident, "summary", notice->summary, NT_NOTICE_TEXT);
 	copy_clean(node, "node", notice->node, sizeof(notice->node));
 	notice->since_ns = read_time(incident, "since");
 	notice->until_ns = read_time(incident, "until");
-	write_title(notice, incident);
+	write_culprit(notice, incident);
+	write_title(notice);
 	add_who(notice, incident);
 	add_what(notice);
 	add_since(notice);

@@ -122,6 +122,7 @@ struct nt_outbox_message {
 	char id[160]; /* of the message: stable across attempts and restarts */
 	char incident[NT_STORE_MAX_NAME];
 	bool resolved; /* otherwise firing */
+	bool is_over; /* its incident has ended: a resolved message exists */
 	uint32_t attempts; /* so far */
 	/* The severities of its incident's firing messages that were not refused, as bits. */
 	unsigned int severities;

@@ -244,6 +244,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 		.resolved = !strcmp(nt_db_text(select, 3), "resolved"),
 		.attempts = (uint32_t)nt_db_column(select, 5) + 1,
 		.severities = (unsigned int)nt_db_column(select, 9),
+		.is_over = nt_db_column(select, 10),
 		.queued_real_ns = nt_db_column(select, 6),
 		.next_real_ns = nt_db_column(select, 7),
 	};
@@ -281,7 +282,9 @@ static int count_attempt(struct nt_store *store, uint64_t number)
 	"SELECT number, incident, receiver, event, severity, attempts, queued_ns, next_ns, body,"  \
 	" (SELECT coalesce(sum(DISTINCT 1 << other.severity), 0) FROM message AS other"            \
 	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \
-	"  AND other.event = 'firing' AND other.state <> 'failed')"                                \
+	"  AND other.event = 'firing' AND other.state <> 'failed'),"                               \
+	" EXISTS (SELECT 1 FROM message AS other WHERE other.incident = this.incident"             \
+	"  AND other.receiver = this.receiver AND other.event = 'resolved')"                       \
 	" FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"                   \
 	" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"                          \
 	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \
