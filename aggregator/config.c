@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 #include "aggregator/api/enrol.h"
+#include "aggregator/notify/kube_action.h"
+#include "aggregator/notify/kube_ledger.h"
 #include "common/bus/bus_options.h"
 #include "common/http/httpd.h"
 #include "common/options/defaults.h"
@@ -134,6 +136,41 @@ static const struct nt_opt options[] = {
 	 .offset = OPT(kube_node_condition),
 	 .help = "also set the condition NeuTracerDegraded of those nodes; nothing else of them "
 		 "is changed"},
+	{.name = "kube-action",
+	 .kind = NT_OPT_CHOICE,
+	 .offset = OPT(kube_action),
+	 .def = "none",
+	 .choices = NT_KUBE_ACTION_CHOICES,
+	 .help = "what is done to a node that many incidents accuse, and undone when it is quiet; "
+		 "taint: " NT_KUBE_TAINT ":NoSchedule"},
+	{.name = "kube-action-after",
+	 .kind = NT_OPT_U32,
+	 .offset = OPT(kube_action_after),
+	 .def = "3",
+	 .min = 1,
+	 .max = NT_KUBE_LEDGER_ENTRIES,
+	 .help = "number of such incidents"},
+	{.name = "kube-action-window",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(kube_action_window_ns),
+	 .def = "1d",
+	 .min = NT_MINUTE,
+	 .max = 30 * NT_DAY,
+	 .help = "time in which they are counted"},
+	{.name = "kube-action-quiet",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(kube_action_quiet_ns),
+	 .def = "6h",
+	 .min = NT_MINUTE,
+	 .max = 30 * NT_DAY,
+	 .help = "time without such an incident after which the action is undone"},
+	{.name = "kube-action-limit",
+	 .kind = NT_OPT_U32,
+	 .offset = OPT(kube_action_limit),
+	 .def = "1",
+	 .min = 1,
+	 .max = 100,
+	 .help = "maximum number of such nodes in the cluster, and of actions in an hour"},
 	NT_KUBE_OPTIONS(struct nt_aggregator_config, kube),
 	{.name = "node-secret-file",
 	 .kind = NT_OPT_STRING,

@@ -9,7 +9,7 @@ static const char webhook_name[] = "webhook", kube_name[] = "kubernetes";
 
 static bool writes_kube_events(const struct nt_aggregator_config *config)
 {
-	return config->kube_events || config->kube_node_condition;
+	return config->kube_events || config->kube_node_condition || config->kube_action;
 }
 
 enum nt_exit nt_receivers_read(struct nt_receivers *receivers,
@@ -77,9 +77,10 @@ static enum nt_exit open_kube(struct nt_receivers *receivers)
 	int r = nt_kube_new(&receivers->config->kube, &receivers->kube);
 
 	if (r == -ENOENT)
-		(void)nt_err(0,
-			     "kube-events, kube-node-condition: there is no Kubernetes API server "
-			     "here; name one with --kube-api");
+		(void)nt_err(
+			0,
+			"kube-events, kube-node-condition, kube-action: there is no Kubernetes API server "
+			"here; name one with --kube-api");
 	else if (r < 0)
 		(void)nt_err(r, "use the Kubernetes API server");
 	if (r == -ENOMEM)
@@ -133,6 +134,11 @@ enum nt_exit nt_receivers_start(struct nt_receivers *receivers, struct nt_store 
 			.name = kube_name,
 			.kube = receivers->kube,
 			.conditions = config->kube_node_condition,
+			.action = {.kind = (enum nt_kube_action_kind)config->kube_action,
+				   .after = config->kube_action_after,
+				   .window_ns = config->kube_action_window_ns,
+				   .quiet_ns = config->kube_action_quiet_ns,
+				   .limit = config->kube_action_limit},
 		};
 	}
 	options.receivers = add_receivers(receivers->configs, receiver, options.receivers);

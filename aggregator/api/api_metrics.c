@@ -54,6 +54,9 @@ enum {
 	NOTIFY_FAILED,
 	NOTIFY_EXPIRED,
 	NOTIFY_KUBE_LEFT_OUT,
+	NOTIFY_KUBE_ACTED,
+	NOTIFY_KUBE_LIFTED,
+	NOTIFY_KUBE_LIMITED,
 	ENROL_GRANTED,
 	ENROL_DENIED,
 	ENROL_FAILED,
@@ -61,11 +64,12 @@ enum {
 	METRICS,
 };
 
-#define HTTP    "neutracer_aggregator_http_"
-#define STORE   "neutracer_aggregator_store_"
-#define ENROL   "neutracer_aggregator_enrol_"
-#define REVIEWS "Reviews of tokens in requests for node keys, by result."
-#define NOTIFY  "neutracer_aggregator_notifications_"
+#define HTTP         "neutracer_aggregator_http_"
+#define STORE        "neutracer_aggregator_store_"
+#define ENROL        "neutracer_aggregator_enrol_"
+#define REVIEWS      "Reviews of tokens in requests for node keys, by result."
+#define KUBE_ACTIONS "neutracer_aggregator_kube_actions_"
+#define NOTIFY       "neutracer_aggregator_notifications_"
 
 static const struct nt_metric table[METRICS] = {
 	[BUILD_INFO] = {"neutracer_aggregator_build_info", NT_METRIC_GAUGE,
@@ -164,6 +168,15 @@ static const struct nt_metric table[METRICS] = {
 			   "result=\"failed\""},
 	[NOTIFY_EXPIRED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			    "result=\"expired\""},
+	[NOTIFY_KUBE_ACTED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+			       "Actions on nodes that many incidents accused, by result.",
+			       "result=\"done\""},
+	[NOTIFY_KUBE_LIFTED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+				"Actions on nodes that many incidents accused, by result.",
+				"result=\"undone\""},
+	[NOTIFY_KUBE_LIMITED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+				 "Actions on nodes that many incidents accused, by result.",
+				 "result=\"over-limit\""},
 	[NOTIFY_KUBE_LEFT_OUT] =
 		{NOTIFY "kube_left_out_total", NT_METRIC_COUNTER,
 		 "Pods and nodes without an Event: deleted, badly named, refused, or too many.",
@@ -286,6 +299,9 @@ static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notif
 	nt_metrics_set(metrics, NOTIFY_FAILED, stats.failed);
 	nt_metrics_set(metrics, NOTIFY_EXPIRED, stats.expired);
 	nt_metrics_set(metrics, NOTIFY_KUBE_LEFT_OUT, stats.kube_left_out);
+	nt_metrics_set(metrics, NOTIFY_KUBE_ACTED, stats.kube_acted);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LIFTED, stats.kube_lifted);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LIMITED, stats.kube_limited);
 }
 
 static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)

@@ -83,6 +83,13 @@ static bool is_stopping(struct nt_notify *notify)
 
 /* ---- one receiver ---------------------------------------------------------------------------- */
 
+static uint64_t soonest(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	uint64_t first = a < b ? a : b, second = c < d ? c : d;
+
+	return first < second ? first : second;
+}
+
 static void *work(void *data)
 {
 	struct nt_notify_line *line = data;
@@ -102,10 +109,8 @@ static void *work(void *data)
 			goes_on = nt_notify_pause(notify, store_retry_ns);
 		if (r)
 			continue;
-		if (beat_ns < remind_ns)
-			remind_ns = beat_ns;
-		next_ns = mono_of(next_ns);
-		goes_on = wait_until(line, next_ns < remind_ns ? next_ns : remind_ns);
+		goes_on = wait_until(
+			line, soonest(mono_of(next_ns), remind_ns, beat_ns, nt_notify_lift(line)));
 	}
 	pthread_mutex_lock(&notify->lock);
 	notify->working--;
@@ -115,6 +120,15 @@ static void *work(void *data)
 }
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
+
+static struct nt_kube_action *action_of(struct nt_notify *notify,
+					const struct nt_notify_receiver *from)
+{
+	if (from->action.kind == NT_KUBE_ACTION_NONE)
+		return NULL;
+	notify->action.options = from->action;
+	return &notify->action;
+}
 
 static int init_line(struct nt_notify_line *line, const struct nt_notify_receiver *from)
 {
@@ -146,6 +160,7 @@ static int init_line(struct nt_notify_line *line, const struct nt_notify_receive
 				      .alive_ns = ALIVE_INTERVALS * from->repeat_ns,
 				      .kube = from->kube,
 				      .conditions = from->conditions,
+				      .action = action_of(notify, from),
 				      .connect_timeout_ns = notify->options.connect_timeout_ns,
 				      .total_timeout_ns = notify->options.total_timeout_ns,
 				      .abort = &notify->abort,
@@ -340,6 +355,9 @@ void nt_notify_stats(const struct nt_notify *notify, struct nt_notify_stats *ret
 		.retried = sum(notify, NT_NOTIFY_RETRIED),
 		.failed = sum(notify, NT_NOTIFY_FAILED) + atomic_load(&notify->orphans),
 		.expired = sum(notify, NT_NOTIFY_DROPPED),
+		.kube_acted = atomic_load(&notify->action.acted),
+		.kube_lifted = atomic_load(&notify->action.lifted),
+		.kube_limited = atomic_load(&notify->action.limited),
 		.kube_left_out = atomic_load(&notify->kube_left_out),
 	};
 }

@@ -12,6 +12,7 @@
 
 #include "aggregator/notify/attempt.h"
 #include "aggregator/notify/format/format.h"
+#include "aggregator/notify/kube_action.h"
 #include "aggregator/store/store.h"
 #include "common/base/cleanup.h"
 #include "common/kube/kube.h"
@@ -32,6 +33,7 @@ struct nt_notify_receiver {
 	/* Or a Kubernetes API server, borrowed; outlives the notifier, which stops it on exit: */
 	struct nt_kube *kube;
 	bool conditions; /* also set node conditions */
+	struct nt_kube_action_options action; /* also taint or cordon */
 };
 
 struct nt_notify_options {
@@ -115,6 +117,7 @@ void nt_notify_view(struct nt_notify *notify, size_t i, struct nt_notify_view *r
 /* Of all receivers. Monotonic since start. */
 struct nt_notify_stats {
 	uint64_t sent, retried, failed, expired;
+	uint64_t kube_acted, kube_lifted, kube_limited; /* as in struct nt_kube_action */
 	uint64_t kube_left_out; /* pods and nodes without an event, in sent messages */
 };
 

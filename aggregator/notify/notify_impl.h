@@ -20,6 +20,7 @@ struct nt_notify_line {
 	uint64_t reminded_ns; /* real time: incidents that were due until then are done */
 	uint64_t remind_ns; /* monotonic: next check for reminders */
 	uint64_t heartbeat_ns; /* constant; 0: none */
+	uint64_t lift_ns; /* monotonic: next check of nodes that were acted on */
 	uint64_t beat_ns; /* monotonic: next heartbeat */
 	struct nt_outbox_message message[NT_STORE_MAX_BATCH];
 	size_t messages;
@@ -45,6 +46,7 @@ struct nt_notify {
 
 	atomic_ullong orphans; /* failed messages of receivers that are no longer configured */
 	atomic_ullong kube_left_out;
+	struct nt_kube_action action; /* of the one receiver that is Kubernetes */
 };
 
 /* ---- notify.c -------------------------------------------------------------------------------- */
@@ -72,6 +74,11 @@ uint64_t nt_notify_remind(struct nt_notify_line *line);
 
 /* Sends a heartbeat that is due. Returns the monotonic time of the next check. */
 uint64_t nt_notify_beat(struct nt_notify_line *line);
+
+/* ---- notify_kube.c --------------------------------------------------------------------------- */
+
+/* Undoes actions on nodes that are over. Returns the monotonic time of the next check. */
+uint64_t nt_notify_lift(struct nt_notify_line *line);
 
 /* ---- notify_sample.c ------------------------------------------------------------------------- */
 

@@ -248,6 +248,7 @@ static int send_kube(const struct nt_sender *sender, const struct nt_sender_mess
 					   .body = message->body,
 					   .body_len = message->body_len,
 					   .conditions = sender->options.conditions,
+					   .action = sender->options.action,
 					   .timeout_ns = sender->options.total_timeout_ns,
 				   },
 				   ret_attempt, ret_left_out);

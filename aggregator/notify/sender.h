@@ -10,6 +10,7 @@
 
 #include "aggregator/notify/attempt.h"
 #include "aggregator/notify/format/format.h"
+#include "aggregator/notify/kube_action.h"
 #include "aggregator/notify/webhook.h"
 #include "common/base/cleanup.h"
 #include "common/kube/kube.h"
@@ -31,6 +32,7 @@ struct nt_sender_options {
 	/* Instead of all above: a Kubernetes API server, borrowed. */
 	struct nt_kube *kube;
 	bool conditions;
+	struct nt_kube_action *action; /* NULL: none; borrowed */
 	uint64_t connect_timeout_ns, total_timeout_ns; /* of each request */
 	const atomic_bool *abort; /* borrowed */
 };

@@ -61,6 +61,7 @@ static void heartbeats_are_signed_and_repeated_while_the_aggregator_works(void *
 	char text[NT_WEBHOOK_SIGNATURE];
 	const struct call *call = receiver.call;
 	struct nt_webhook_key key;
+	uint64_t time_s = 0;
 
 	(void)state;
 	start_with(
