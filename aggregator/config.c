@@ -127,6 +127,13 @@ static const struct nt_opt options[] = {
 	 .min = NT_SECOND,
 	 .max = 7 * NT_DAY,
 	 .help = "time without a beginning or end after which such messages are sent again"},
+	{.name = "silence-alert",
+	 .kind = NT_OPT_DURATION,
+	 .offset = OPT(silence_alert_ns),
+	 .def = "5m",
+	 .max = NT_DAY,
+	 .help = "alert when the bus is down, or no agent of a job or of the cluster sends data, "
+		 "for this time; 0: never"},
 	{.name = "kube-events",
 	 .kind = NT_OPT_BOOL,
 	 .offset = OPT(kube_events),

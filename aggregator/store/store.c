@@ -239,8 +239,12 @@ static int prepare_file(struct nt_store *store)
 		r = nt_db_number(store->db, "SELECT count(*) FROM incident", &incidents);
 	/* The owners of the incidents are known once shards are assigned. */
 	if (r == 0 && store->options.shared)
-		r = nt_db_exec(store->db,
-			       "UPDATE message SET state = 'parked' WHERE state = 'waiting'");
+		r = nt_db_exec(
+			store->db,
+			"UPDATE message SET state = 'parked' WHERE state = 'waiting'"
+			" AND incident NOT IN (SELECT id FROM incident WHERE shard = " NT_STORE_OWN_SHARD_TEXT
+			");"
+			"INSERT INTO owned VALUES (" NT_STORE_OWN_SHARD_TEXT ")");
 	if (r == 0)
 		r = nt_db_number(store->db,
 				 "SELECT count(*) FROM incident WHERE changed > published",

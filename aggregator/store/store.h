@@ -163,6 +163,17 @@ NT_MUST_CHECK int nt_store_outbox_done(struct nt_store *store, uint64_t number,
 				       enum nt_outbox_result result, uint64_t now_real_ns,
 				       uint64_t next_real_ns);
 
+/* ---- incidents of the aggregator itself ------------------------------------------------------ */
+
+/*
+ * An incident that this aggregator raises about itself: it is kept and sent like others, but not
+ * published, and without flap control. Errors as of nt_sink.incident; it is not kept in memory.
+ */
+NT_MUST_CHECK int nt_store_put_own(struct nt_store *store, const struct nt_wire_incident *incident);
+/* Those that are open, at most `max`. The caller frees them. Returns their number or an errno. */
+NT_MUST_CHECK int nt_store_list_own(struct nt_store *store, size_t max,
+				    struct nt_message **ret_incident);
+
 /* ---- incidents that are firing --------------------------------------------------------------- */
 
 struct nt_store_firing {

@@ -9,6 +9,10 @@
 #include "aggregator/store/db.h"
 #include "aggregator/store/store.h"
 
+/* The shard of incidents of the aggregator itself, which no partition has. */
+#define NT_STORE_OWN_SHARD      4294967295
+#define NT_STORE_OWN_SHARD_TEXT "4294967295"
+
 /* An incident that could not be written. */
 struct nt_unsaved {
 	struct nt_unsaved *next;

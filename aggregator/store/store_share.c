@@ -273,7 +273,7 @@ static int read_batch(struct nt_store *store, struct batch *batch)
 
 	r = nt_db_prepare(store->db,
 			  "SELECT changed, body FROM incident WHERE changed > published"
-			  " ORDER BY number LIMIT ?",
+			  " AND shard <> " NT_STORE_OWN_SHARD_TEXT " ORDER BY number LIMIT ?",
 			  &select);
 	if (r < 0)
 		return r;

@@ -190,18 +190,32 @@ def receivers_have_their_secrets():
     (config,) = [one for one in objects if one["kind"] == "ConfigMap" and component(one) == "aggregator"]
     file = yaml.safe_load(config["data"]["receivers.yaml"])
     same(file["incident-url"], "https://neutracer.example/i/")
-    am, team, pager = file["receivers"]
+    am, team, pager, genie = file["receivers"]
     same(am["urls"], ["http://am-0:9093", "http://am-1:9093"])
     same(team["routes"], [{"severity": "critical", "job": "llm-*"}])
     same((team["url-file"], team["secret-file"]),
          ("/run/neutracer/receivers/team/url", "/run/neutracer/receivers/team/secret"))
+    same((pager["title"], pager["text"]), ("{job}: {culprit}", "{summary}\n{link}"))
+    same((genie["heartbeat"], genie["heartbeat-name"]), ("1m", "neutracer-eu"))
     same(("url-file" in pager, pager["secret-file"]), (False, "/run/neutracer/receivers/pager/secret"))
     _, spec = pod_of(find(objects, "StatefulSet", "aggregator"))
     (volume,) = [v for v in spec["volumes"] if v["name"] == "receivers"]
     same([(s["secret"]["name"], s["secret"]["items"]) for s in volume["projected"]["sources"]],
          [("chat", [{"key": "address", "path": "team/url"}, {"key": "sign", "path": "team/secret"}]),
-          ("pd", [{"key": "key", "path": "pager/secret"}])])
+          ("pd", [{"key": "key", "path": "pager/secret"}]),
+          ("og", [{"key": "key", "path": "genie/secret"}])])
     assert not {"existingSecret", "urlKey"} & set(team)
+
+
+@test
+def nodes_are_changed_only_on_request():
+    def rights(objects):
+        return [rule for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"].endswith("-aggregator")
+                for rule in one["rules"] if "nodes" in rule["resources"] and {"patch", "list"} & set(rule["verbs"])]
+
+    for objects, action in ((render("all-on"), "taint"), (render("default"), None)):
+        same(settings(objects, "aggregator").get("kube-action"), action)
+        same(len(rights(objects)), 1 if action else 0)
 
 
 def peers_of(objects, program):
