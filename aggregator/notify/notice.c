@@ -418,6 +418,7 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 	copy_clean(incident, "cause", notice->cause, sizeof(notice->cause));
 	copy_clean(incident, "summary", notice->summary, NT_NOTICE_TEXT);
 	copy_clean(node, "node", notice->node, sizeof(notice->node));
+	copy_clean(node, "gpu", notice->gpu, sizeof(notice->gpu));
 	notice->since_ns = read_time(incident, "since");
 	notice->until_ns = read_time(incident, "until");
 	write_culprit(notice, incident);

@@ -57,6 +57,7 @@ struct nt_notice {
 	/* For receivers that keep incidents; "" in a digest. */
 	char incident[64]; /* its id */
 	char job[NT_NOTICE_NAME], namespace[NT_NOTICE_NAME], node[NT_NOTICE_NAME];
+	char gpu[128]; /* of the first culprit; "": not known */
 	char class[32], cause[NT_NOTICE_NAME];
 	uint64_t since_ns, until_ns; /* real time; 0: none */
 	/* The severities that firing messages of this incident had, as bits; 0: not known. */

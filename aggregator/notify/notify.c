@@ -153,6 +153,7 @@ static int init_line(struct nt_notify_line *line, const struct nt_notify_receive
 				      .urls = from->replicas + 1,
 				      .secret = from->secret,
 				      .incident_url = from->incident_url,
+				      .remediate = from->remediate,
 				      .title = from->title,
 				      .text = from->text,
 				      .beat = from->heartbeat,

@@ -28,6 +28,7 @@ struct nt_notify_receiver {
 	uint32_t rate; /* messages a minute; 0: no limit */
 	const char *incident_url; /* prefix of links in messages; NULL: none */
 	const char *title, *text; /* templates; NULL: none */
+	bool remediate; /* NVSentinel: the cluster may be changed by what is sent */
 	uint64_t heartbeat_ns; /* between heartbeats; 0: none */
 	const char *heartbeat; /* the service's name of it */
 	/* Or a Kubernetes API server, borrowed; outlives the notifier, which stops it on exit: */

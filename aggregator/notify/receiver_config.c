@@ -14,11 +14,6 @@
 #include "common/options/opt.h"
 #include "common/options/yaml.h"
 #include "common/system/clock.h"
-#include "common/system/file.h"
-
-enum {
-	SECRET_MAX_BYTES = 8 << 10,
-};
 
 /* ---- the file as it is ----------------------------------------------------------------------- */
 
@@ -28,7 +23,7 @@ struct raw_route {
 
 struct raw_receiver {
 	char *name, *kind, *url, *url_file, *secret_file, *repeat, *rate;
-	char *title, *text, *heartbeat, *heartbeat_name;
+	char *title, *text, *heartbeat, *heartbeat_name, *remediate;
 	char **urls;
 	unsigned int urls_count;
 	struct raw_route *routes;
@@ -71,6 +66,7 @@ static const cyaml_schema_field_t receiver_fields[] = {
 	TEXT(struct raw_receiver, "text", text),
 	TEXT(struct raw_receiver, "heartbeat", heartbeat),
 	TEXT(struct raw_receiver, "heartbeat-name", heartbeat_name),
+	TEXT(struct raw_receiver, "remediate", remediate),
 	CYAML_FIELD_SEQUENCE("urls", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw_receiver,
 			     urls, &url_schema, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("routes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -112,7 +108,13 @@ static bool is_link(const char *url)
 
 static const struct nt_opt_form name_form = {
 	is_receiver_name, "a name of a-z, 0-9 and '-', other than 'webhook' and 'kubernetes'"};
-static const struct nt_opt_form url_form = {nt_http_url_is_valid, "an http or https URL"};
+/* Which of both is checked once the kind is known. */
+static bool is_any_url(const char *url)
+{
+	return nt_receiver_url_is_valid(NT_RECEIVER_NVSENTINEL, url) || nt_http_url_is_valid(url);
+}
+
+static const struct nt_opt_form url_form = {is_any_url, "an http or https URL"};
 static const struct nt_opt_form link_form = {is_link, "an http or https URL without markup"};
 
 #define AT(member) offsetof(struct nt_receiver_config, member)
@@ -124,6 +126,7 @@ enum {
 	ROW_RATE,
 	ROW_HEARTBEAT,
 	ROW_HEARTBEAT_NAME,
+	ROW_REMEDIATE,
 	ROWS,
 };
 
@@ -150,6 +153,7 @@ static const struct nt_opt rows[ROWS] = {
 			   .offset = AT(heartbeat_ns),
 			   .min = NT_SECOND,
 			   .max = NT_DAY},
+	[ROW_REMEDIATE] = {.name = "remediate", .kind = NT_OPT_BOOL, .offset = AT(remediate)},
 	[ROW_HEARTBEAT_NAME] = {.name = "heartbeat-name",
 				.kind = NT_OPT_STRING,
 				.offset = AT(heartbeat),
@@ -166,7 +170,7 @@ static const struct nt_opt keys[] = {
 	{.name = "rate"},           {.name = "routes"},       {.name = "severity"},
 	{.name = "class"},          {.name = "job"},          {.name = "namespace"},
 	{.name = "title"},          {.name = "text"},         {.name = "heartbeat"},
-	{.name = "heartbeat-name"},
+	{.name = "heartbeat-name"}, {.name = "remediate"},
 };
 
 static const struct nt_opt severity_row = {
@@ -217,27 +221,6 @@ static int set(struct receiver_reading *reading, const struct nt_opt *row, const
 	return nt_opt_set(row, to, source, value, strlen(value), reading->error);
 }
 
-int nt_receiver_secret_read(const char *path, char **ret_text)
-{
-	nt_autobuf struct nt_buf text = {0};
-	char *line;
-	size_t len;
-	int r;
-
-	r = nt_file_read(path, SECRET_MAX_BYTES, &text);
-	if (r == 0)
-		r = nt_buf_append(&text, "", 1);
-	if (r < 0)
-		return r;
-	len = strcspn((const char *)text.data, "\r\n");
-	line = len ? strndup((const char *)text.data, len) : NULL;
-	OPENSSL_cleanse(text.data, text.cap);
-	if (!line)
-		return len ? -ENOMEM : -EINVAL;
-	*ret_text = line;
-	return 0;
-}
-
 static int read_secret_file(struct receiver_reading *reading, const char *key, const char *path,
 			    char **ret_text)
 {
@@ -259,8 +242,14 @@ static int add_url(struct receiver_reading *reading, struct nt_receiver_config *
 	if (config->urls == NT_RECEIVER_CONFIG_URLS)
 		return complain(reading, -EINVAL, "urls: at most %d", NT_RECEIVER_CONFIG_URLS);
 	r = set(reading, row, key, &config->url[config->urls], value);
-	config->urls += r == 0;
-	return r;
+	if (r < 0)
+		return r;
+	config->urls++;
+	if (!nt_receiver_url_is_valid(config->kind, value))
+		return complain(reading, -EINVAL, "%s: is not %s", key,
+				config->kind == NT_RECEIVER_NVSENTINEL ? "unix:///PATH"
+								       : "an http or https URL");
+	return 0;
 }
 
 static int read_url_file(struct receiver_reading *reading, struct nt_receiver_config *config,
@@ -461,6 +450,11 @@ static int read_heartbeat(struct receiver_reading *reading, const struct raw_rec
 				format->name);
 	if (name && config->kind != NT_RECEIVER_OPSGENIE)
 		return complain(reading, -EINVAL, "heartbeat-name: is for kind opsgenie only");
+	if (raw->remediate && config->kind != NT_RECEIVER_NVSENTINEL)
+		return complain(reading, -EINVAL, "remediate: is for kind nvsentinel only");
+	r = set(reading, &rows[ROW_REMEDIATE], "remediate", config, raw->remediate);
+	if (r < 0)
+		return r;
 	r = set(reading, &rows[ROW_HEARTBEAT], "heartbeat", config, raw->heartbeat);
 	if (r < 0)
 		return r;

@@ -13,6 +13,10 @@
 #include "common/system/clock.h"
 #include "proto/json.h"
 
+enum {
+	SOCKET_PREFIX = sizeof("unix://") - 1, /* of a URL, before the path */
+};
+
 /* ---- the sender ------------------------------------------------------------------------------ */
 
 static int copy_urls(struct nt_sender *sender, const struct nt_sender_options *options)
@@ -20,7 +24,7 @@ static int copy_urls(struct nt_sender *sender, const struct nt_sender_options *o
 	if (options->urls > NT_SENDER_URLS || !options->urls)
 		return -EINVAL;
 	for (size_t i = 0; i < options->urls; i++) {
-		if (!nt_http_url_is_valid(options->url[i]))
+		if (!nt_receiver_url_is_valid(options->kind, options->url[i]))
 			return -EINVAL;
 		sender->url[i] = strdup(options->url[i]);
 		if (!sender->url[i])
@@ -135,6 +139,7 @@ static int post_request(const struct nt_sender *sender, const char *url,
 			.url = (const char *)post->url.data,
 			.body = post->body.data,
 			.body_len = post->body.len,
+			.grpc_socket = sender->format->is_socket ? url + SOCKET_PREFIX : NULL,
 			.header = &header,
 			.headers = header ? 1 : 0,
 			.connect_timeout_ns = sender->options.connect_timeout_ns,
@@ -164,10 +169,15 @@ static int post_to(const struct nt_sender *sender, const char *url,
 		.secret = sender->secret,
 		.now_ns = nt_clock_real_ns(),
 		.alive_ns = sender->options.alive_ns,
+		.remediate = sender->options.remediate,
 	};
 	nt_autoformatpost struct nt_format_post post = {0};
 	int r = sender->format->write(&input, &post);
 
+	if (r == 0 && !post.body.len) {
+		*ret_attempt = (struct nt_attempt){.reason = "there is nothing to send"};
+		return 0;
+	}
 	return r == 0 ? post_request(sender, url, &post, ret_attempt) : r;
 }
 

@@ -26,6 +26,7 @@ struct nt_sender_options {
 	const char *secret; /* NULL: none; copied */
 	const char *incident_url; /* prefix of links; NULL: none; copied */
 	const char *title, *text; /* templates; NULL: none; copied */
+	bool remediate; /* NVSentinel: the cluster may be changed by what is sent */
 	const char *beat; /* a service's name of the heartbeat; NULL: none; copied */
 	uint64_t beat_ns; /* between heartbeats; 0: none */
 	uint64_t alive_ns; /* Alertmanager: until an alert expires that is not repeated */

@@ -209,13 +209,15 @@ def receivers_have_their_secrets():
 
 @test
 def nodes_are_changed_only_on_request():
-    def rights(objects):
-        return [rule for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"].endswith("-aggregator")
-                for rule in one["rules"] if "nodes" in rule["resources"] and {"patch", "list"} & set(rule["verbs"])]
+    def of(*sets):
+        objects = render("default", *sets)
+        return settings(objects, "aggregator").get("kube-action"), rights(objects)["neutracer-aggregator"]
 
-    for objects, action in ((render("all-on"), "taint"), (render("default"), None)):
-        same(settings(objects, "aggregator").get("kube-action"), action)
-        same(len(rights(objects)), 1 if action else 0)
+    events = ["['events']: ['create']"]
+    same(of(), (None, events))
+    same(of("aggregator.kubernetes.action=cordon"), ("cordon", events + ["['nodes']: ['get', 'list', 'patch']"]))
+    same(of("aggregator.kubernetes.nodeCondition=true"),
+         (None, events + ["['nodes']: ['get']", "['nodes/status']: ['patch']"]))
 
 
 def peers_of(objects, program):
@@ -309,7 +311,7 @@ def rights(objects):
 def who_may_do_what_is_as_little_as_it_takes():
     agent = {"neutracer-agent": ["['pods']: ['list', 'watch']"]}
     events = ["['events']: ['create']"]
-    condition = ["['nodes']: ['get']", "['nodes/status']: ['patch']"]
+    condition = ["['nodes']: ['get', 'list', 'patch']", "['nodes/status']: ['patch']"]  # with kubernetes.action
     for name in SETS:
         told = {"all-on": events + condition + ["['tokenreviews']: ['create']"], "all-off": None}.get(name, events)
         same(rights(render(name)), agent | ({"neutracer-aggregator": told} if told else {}))

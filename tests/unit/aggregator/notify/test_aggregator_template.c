@@ -164,7 +164,7 @@ static void limits_hold_for_the_longest_text(void **state)
 	text[0] = '\0';
 	for (size_t len = 0; len + 7 < sizeof(text); len += 6)
 		(void)snprintf(text + len, sizeof(text) - len, "{job}\n");
-	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_KINDS; kind++) {
+	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_NVSENTINEL; kind++) {
 		nt_autoformatpost struct nt_format_post post = {0};
 
 		case_notice(&incident, &notice);
