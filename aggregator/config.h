@@ -21,6 +21,12 @@ struct nt_aggregator_config {
 	char *webhook_url_file, *webhook_secret_file, *receivers_file; /* NULL: none */
 	struct nt_kube_options kube;
 	bool kube_events, kube_node_condition;
+	uint32_t kube_action; /* enum nt_kube_action_kind */
+	uint32_t kube_action_after, kube_action_limit;
+	uint64_t kube_action_window_ns, kube_action_quiet_ns;
+	uint64_t silence_alert_ns; /* 0: none */
+	uint32_t flap_changes; /* 0: no flap control */
+	uint64_t flap_window_ns, flap_quiet_ns;
 	char *node_secret_file; /* NULL: none */
 	uint32_t signatures; /* enum nt_signing */
 	char *enrol_account, *enrol_audience; /* NULL: no node keys are issued */

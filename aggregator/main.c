@@ -15,6 +15,7 @@
 
 #include "aggregator/api/api.h"
 #include "aggregator/config.h"
+#include "aggregator/dead_man.h"
 #include "aggregator/receivers.h"
 #include "aggregator/service.h"
 #include "aggregator/store/store.h"
@@ -39,6 +40,8 @@ struct running {
 	struct nt_store *store;
 	struct nt_receivers receivers;
 	struct nt_service *service;
+	struct nt_dead_man *dead_man; /* NULL: it is off */
+	bool silence_left_out; /* logged: silent jobs over its cap */
 	struct nt_api *api;
 	struct nt_sink sink;
 	struct nt_state_store states;
@@ -57,6 +60,7 @@ static void close_running(struct running *running)
 	nt_api_stop(running->api);
 	nt_enrol_stop(running->enrol);
 	nt_receivers_stop(&running->receivers);
+	nt_dead_man_free(running->dead_man);
 	nt_service_free(running->service);
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
@@ -160,6 +164,7 @@ static enum nt_exit open_store(struct running *running)
 		.shared = is_shared(config),
 		.accepts = nt_receiver_configs_accept,
 		.accepts_data = running->receivers.configs,
+		.flap = nt_receivers_flap_control(config),
 	};
 	struct nt_store_error error = {0};
 
@@ -327,11 +332,40 @@ static enum nt_exit open_api(struct running *running)
 	return NT_EXIT_OK;
 }
 
+static int put_own(void *data, const struct nt_wire_incident *incident)
+{
+	return nt_store_put_own(data, incident);
+}
+
+static enum nt_exit open_dead_man(struct running *running)
+{
+	const struct nt_dead_man_options options = {
+		.after_ns = running->config->silence_alert_ns,
+		.put = put_own,
+		.data = running->store,
+	};
+	struct nt_message *open[NT_DEAD_MAN_TARGETS];
+	int count;
+
+	if (!options.after_ns)
+		return NT_EXIT_OK;
+	if (nt_dead_man_new(&options, &running->dead_man) < 0)
+		return NT_EXIT_SYSTEM;
+	count = nt_store_list_own(running->store, NT_DEAD_MAN_TARGETS, open);
+	if (count < 0)
+		(void)nt_warn(count, "read the open alerts about silence");
+	for (int i = 0; i < count; i++) {
+		nt_dead_man_adopt(running->dead_man, &open[i]->incident);
+		nt_message_free(open[i]);
+	}
+	return NT_EXIT_OK;
+}
+
 static enum nt_exit open_all(struct running *running)
 {
 	static enum nt_exit (*const open_part[])(struct running *) = {
-		check_spool,     read_receivers, open_store,   start_receivers,
-		open_signatures, open_enrol,     open_service, open_api,
+		check_spool, read_receivers, open_store,    start_receivers, open_signatures,
+		open_enrol,  open_service,   open_dead_man, open_api,
 	};
 
 	if (nt_board_new(&running->board) < 0)
@@ -415,6 +449,43 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 	}
 }
 
+/* Heartbeats stop where the detection loop does. */
+static void keep_heartbeats(struct running *running, uint64_t now_ns)
+{
+	char text[160];
+
+	if (running->receivers.notify && check_loop(running, text) == 0)
+		nt_notify_keep_alive(running->receivers.notify, now_ns + STUCK_NS);
+}
+
+static void look_at_silence(struct running *running, uint64_t now_ns)
+{
+	const struct nt_snapshot *snapshot;
+	struct nt_bus_health health;
+	char problem[160];
+
+	if (!running->dead_man)
+		return;
+	nt_service_bus_health(running->service, &health);
+	(void)snprintf(problem, sizeof(problem), "%s: %.120s", nt_bus_cause_name(health.cause),
+		       health.text);
+	snapshot = nt_snapshot_acquire(running->board);
+	nt_dead_man_look(running->dead_man,
+			 &(struct nt_dead_man_view){
+				 .bus_problem = health.cause == NT_BUS_WELL ? NULL : problem,
+				 .is_behind = !nt_service_caught_up(running->service),
+				 .snapshot = snapshot,
+			 },
+			 now_ns, nt_clock_real_ns());
+	nt_snapshot_release(snapshot);
+	if (nt_dead_man_left_out(running->dead_man) && !running->silence_left_out)
+		(void)nt_warn(0,
+			      "%zu silent jobs have no alert: at most %d are looked at; this is "
+			      "logged once",
+			      nt_dead_man_left_out(running->dead_man), NT_DEAD_MAN_TARGETS);
+	running->silence_left_out |= nt_dead_man_left_out(running->dead_man) > 0;
+}
+
 /* Runs until a stop signal or the failure of the deciding thread. */
 static void tend(struct running *running, const sigset_t *signals)
 {
@@ -427,10 +498,12 @@ static void tend(struct running *running, const sigset_t *signals)
 		look_at_bus(running, nt_clock_mono_ns());
 		look_at_store(running, nt_clock_mono_ns());
 		look_at_tokens(running, nt_clock_mono_ns());
+		keep_heartbeats(running, nt_clock_mono_ns());
 		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
 			continue;
 		tended_ns = nt_clock_mono_ns();
 		nt_store_tick(running->store, nt_clock_real_ns());
+		look_at_silence(running, nt_clock_mono_ns());
 	}
 }
 

@@ -9,7 +9,7 @@ static const char webhook_name[] = "webhook", kube_name[] = "kubernetes";
 
 static bool writes_kube_events(const struct nt_aggregator_config *config)
 {
-	return config->kube_events || config->kube_node_condition;
+	return config->kube_events || config->kube_node_condition || config->kube_action;
 }
 
 enum nt_exit nt_receivers_read(struct nt_receivers *receivers,
@@ -40,6 +40,16 @@ size_t nt_receivers_list(const struct nt_receivers *receivers,
 	return count;
 }
 
+struct nt_store_flap_options nt_receivers_flap_control(const struct nt_aggregator_config *config)
+{
+	return (struct nt_store_flap_options){
+		.changes = config->flap_changes,
+		.window_ns = config->flap_window_ns,
+		.quiet_ns = config->flap_quiet_ns,
+		.exempt = kube_name,
+	};
+}
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /* The URL is a secret: it is never logged. The caller frees both. */
@@ -67,9 +77,10 @@ static enum nt_exit open_kube(struct nt_receivers *receivers)
 	int r = nt_kube_new(&receivers->config->kube, &receivers->kube);
 
 	if (r == -ENOENT)
-		(void)nt_err(0,
-			     "kube-events, kube-node-condition: there is no Kubernetes API server "
-			     "here; name one with --kube-api");
+		(void)nt_err(
+			0,
+			"kube-events, kube-node-condition, kube-action: there is no Kubernetes API server "
+			"here; name one with --kube-api");
 	else if (r < 0)
 		(void)nt_err(r, "use the Kubernetes API server");
 	if (r == -ENOMEM)
@@ -94,6 +105,11 @@ static size_t add_receivers(const struct nt_receiver_configs *configs,
 			.repeat_ns = config->repeat_ns,
 			.rate = config->rate,
 			.incident_url = configs->incident_url,
+			.remediate = config->remediate,
+			.title = config->title,
+			.text = config->text,
+			.heartbeat_ns = config->heartbeat_ns,
+			.heartbeat = config->heartbeat,
 		};
 	}
 	return count;
@@ -119,6 +135,11 @@ enum nt_exit nt_receivers_start(struct nt_receivers *receivers, struct nt_store 
 			.name = kube_name,
 			.kube = receivers->kube,
 			.conditions = config->kube_node_condition,
+			.action = {.kind = (enum nt_kube_action_kind)config->kube_action,
+				   .after = config->kube_action_after,
+				   .window_ns = config->kube_action_window_ns,
+				   .quiet_ns = config->kube_action_quiet_ns,
+				   .limit = config->kube_action_limit},
 		};
 	}
 	options.receivers = add_receivers(receivers->configs, receiver, options.receivers);

@@ -9,7 +9,8 @@
 #include "proto/json.h"
 
 static const char classes[] =
-	"compute network host storage missing hang mismatch node unknown imbalance job-wide";
+	"compute network host storage missing hang mismatch node unknown imbalance job-wide "
+	"unobserved";
 static const char severities[] = "info warning critical";
 
 static bool is_one_of(const char *words, const char *word)

@@ -46,11 +46,18 @@ enum {
 	OUTBOX_SKIPPED,
 	OUTBOX_ADOPTED,
 	OUTBOX_WAITING,
+	OUTBOX_FLAPS,
+	OUTBOX_FLAPS_NOW,
+	OUTBOX_FLAP_HELD,
+	OUTBOX_FLAP_UNCOUNTED,
 	NOTIFY_SENT,
 	NOTIFY_RETRIED,
 	NOTIFY_FAILED,
 	NOTIFY_EXPIRED,
 	NOTIFY_KUBE_LEFT_OUT,
+	NOTIFY_KUBE_ACTED,
+	NOTIFY_KUBE_LIFTED,
+	NOTIFY_KUBE_LIMITED,
 	ENROL_GRANTED,
 	ENROL_DENIED,
 	ENROL_FAILED,
@@ -58,11 +65,12 @@ enum {
 	METRICS,
 };
 
-#define HTTP    "neutracer_aggregator_http_"
-#define STORE   "neutracer_aggregator_store_"
-#define ENROL   "neutracer_aggregator_enrol_"
-#define REVIEWS "Reviews of tokens in requests for node keys, by result."
-#define NOTIFY  "neutracer_aggregator_notifications_"
+#define HTTP         "neutracer_aggregator_http_"
+#define STORE        "neutracer_aggregator_store_"
+#define ENROL        "neutracer_aggregator_enrol_"
+#define REVIEWS      "Reviews of tokens in requests for node keys, by result."
+#define KUBE_ACTIONS "neutracer_aggregator_kube_actions_"
+#define NOTIFY       "neutracer_aggregator_notifications_"
 
 static const struct nt_metric table[METRICS] = {
 	[BUILD_INFO] = {"neutracer_aggregator_build_info", NT_METRIC_GAUGE,
@@ -142,6 +150,16 @@ static const struct nt_metric table[METRICS] = {
 	[OUTBOX_ADOPTED] =
 		{NOTIFY "adopted_total", NT_METRIC_COUNTER,
 		 "Messages taken over from another aggregator, which may have sent them.", NULL},
+	[OUTBOX_FLAPS] = {NOTIFY "flaps_total", NT_METRIC_COUNTER,
+			  "Culprits whose incidents began and ended too often to send each.", NULL},
+	[OUTBOX_FLAPS_NOW] = {NOTIFY "flaps", NT_METRIC_GAUGE,
+			      "Culprits whose messages are held now, as they flap.", NULL},
+	[OUTBOX_FLAP_HELD] = {NOTIFY "flap_held_total", NT_METRIC_COUNTER,
+			      "Messages of beginnings that were held, as the culprit flaps.", NULL},
+	[OUTBOX_FLAP_UNCOUNTED] = {NOTIFY "flap_uncounted_total", NT_METRIC_COUNTER,
+				   "Beginnings and ends over the cap of flap control, which does "
+				   "not hold their messages.",
+				   NULL},
 	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
 	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			 "result=\"sent\""},
@@ -151,6 +169,15 @@ static const struct nt_metric table[METRICS] = {
 			   "result=\"failed\""},
 	[NOTIFY_EXPIRED] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			    "result=\"expired\""},
+	[NOTIFY_KUBE_ACTED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+			       "Actions on nodes that many incidents accused, by result.",
+			       "result=\"done\""},
+	[NOTIFY_KUBE_LIFTED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+				"Actions on nodes that many incidents accused, by result.",
+				"result=\"undone\""},
+	[NOTIFY_KUBE_LIMITED] = {KUBE_ACTIONS "total", NT_METRIC_COUNTER,
+				 "Actions on nodes that many incidents accused, by result.",
+				 "result=\"over-limit\""},
 	[NOTIFY_KUBE_LEFT_OUT] =
 		{NOTIFY "kube_left_out_total", NT_METRIC_COUNTER,
 		 "Pods and nodes without an Event: deleted, badly named, refused, or too many.",
@@ -255,6 +282,10 @@ static void set_store(struct nt_metrics *metrics, struct nt_store *store)
 	nt_metrics_set(metrics, OUTBOX_SKIPPED, stats.queue_skipped);
 	nt_metrics_set(metrics, OUTBOX_ADOPTED, stats.adopted);
 	nt_metrics_set(metrics, OUTBOX_WAITING, stats.outbox_now);
+	nt_metrics_set(metrics, OUTBOX_FLAPS, stats.flaps);
+	nt_metrics_set(metrics, OUTBOX_FLAPS_NOW, stats.flaps_now);
+	nt_metrics_set(metrics, OUTBOX_FLAP_HELD, stats.flap_held);
+	nt_metrics_set(metrics, OUTBOX_FLAP_UNCOUNTED, stats.flap_uncounted);
 }
 
 static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notify)
@@ -267,6 +298,9 @@ static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notif
 	nt_metrics_set(metrics, NOTIFY_FAILED, stats.failed);
 	nt_metrics_set(metrics, NOTIFY_EXPIRED, stats.expired);
 	nt_metrics_set(metrics, NOTIFY_KUBE_LEFT_OUT, stats.kube_left_out);
+	nt_metrics_set(metrics, NOTIFY_KUBE_ACTED, stats.kube_acted);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LIFTED, stats.kube_lifted);
+	nt_metrics_set(metrics, NOTIFY_KUBE_LIMITED, stats.kube_limited);
 }
 
 static void set_enrol(struct nt_metrics *metrics, struct nt_enrol *enrol)

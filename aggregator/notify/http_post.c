@@ -11,6 +11,7 @@
 #include "proto/text.h"
 
 enum {
+	MAX_GRPC_STATUS = 16,
 	MAX_WAIT_S = 86400, /* of a Retry-After; longer ones are ignored */
 };
 
@@ -62,12 +63,30 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 	return transfer->error < 0 || len > room ? 0 : len;
 }
 
+/* A header or a trailer: "grpc-status: 0". */
+static void read_grpc_status(struct transfer *transfer, const char *data, size_t len)
+{
+	static const char name[] = "grpc-status:";
+	size_t begin = sizeof(name) - 1, end = len;
+	uint64_t status;
+
+	if (len < begin || strncasecmp(data, name, begin) != 0)
+		return;
+	while (begin < end && data[begin] == ' ')
+		begin++;
+	while (end > begin && (data[end - 1] == '\r' || data[end - 1] == '\n'))
+		end--;
+	if (nt_parse_u64(data + begin, end - begin, 0, MAX_GRPC_STATUS, &status) == 0)
+		transfer->reply->grpc_status = (long)status;
+}
+
 static size_t on_header(char *data, size_t size, size_t count, void *context)
 {
 	struct transfer *transfer = context;
 	const size_t name = sizeof(quota_header) - 1;
 	size_t len = size * count, begin = name, end = len;
 
+	read_grpc_status(transfer, data, len);
 	if (len <= name || strncasecmp(data, quota_header, name) != 0)
 		return len;
 	while (begin < end && data[begin] == ' ')
@@ -127,6 +146,32 @@ static int set_options(struct transfer *transfer, const struct nt_http_post *pos
 	return failed ? -ENOMEM : 0;
 }
 
+static int set_grpc(struct transfer *transfer, const struct nt_http_post *post)
+{
+	CURL *curl = transfer->curl;
+	CURLcode failed = 0;
+
+	if (!post->grpc_socket)
+		return 0;
+	failed |= curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, post->grpc_socket);
+	failed |= curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	failed |= curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
+				   (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+	return failed ? -ENOMEM : 0;
+}
+
+static int add_headers(struct transfer *transfer, const struct nt_http_post *post)
+{
+	int r = add_header(transfer, post->grpc_socket ? "Content-Type: application/grpc"
+						       : "Content-Type: application/json");
+
+	if (r == 0 && post->grpc_socket)
+		r = add_header(transfer, "TE: trailers");
+	for (size_t i = 0; r == 0 && i < post->headers; i++)
+		r = add_header(transfer, post->header[i]);
+	return r;
+}
+
 static void read_result(struct transfer *transfer, CURLcode result)
 {
 	struct nt_http_post_reply *reply = transfer->reply;
@@ -153,11 +198,12 @@ int nt_http_post_send(const struct nt_http_post *post, struct nt_http_post_reply
 	transfer.curl = curl_easy_init();
 	if (!transfer.curl)
 		return -ENOMEM;
-	r = add_header(&transfer, "Content-Type: application/json");
-	for (size_t i = 0; r == 0 && i < post->headers; i++)
-		r = add_header(&transfer, post->header[i]);
+	ret_reply->grpc_status = -1;
+	r = add_headers(&transfer, post);
 	if (r == 0)
 		r = set_options(&transfer, post);
+	if (r == 0)
+		r = set_grpc(&transfer, post);
 	if (r < 0)
 		return r;
 	result = curl_easy_perform(transfer.curl);

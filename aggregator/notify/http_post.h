@@ -20,6 +20,7 @@ struct nt_http_post {
 	const char *url; /* a secret: never logged */
 	const void *body;
 	size_t body_len;
+	const char *grpc_socket; /* a gRPC call on this Unix socket, not JSON; NULL: it is not */
 	const char *const *header; /* "Name: value", besides Content-Type */
 	size_t headers;
 	uint64_t connect_timeout_ns, total_timeout_ns;
@@ -31,6 +32,7 @@ struct nt_http_post_reply {
 	bool aborted;
 	const char *reason; /* a constant: why there is no response */
 	uint64_t retry_after_ns; /* 0: none */
+	long grpc_status; /* of a gRPC call; -1: none came */
 	struct nt_buf body; /* cut at NT_HTTP_POST_MAX_REPLY, NUL-terminated */
 };
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "aggregator/notify/attempt.h"
+#include "aggregator/notify/kube_action.h"
 #include "common/base/cleanup.h"
 #include "common/kube/kube.h"
 
@@ -16,6 +17,7 @@ struct nt_kube_notice {
 	const char *body; /* a webhook body */
 	size_t body_len;
 	bool conditions; /* also set node conditions */
+	struct nt_kube_action *action; /* also taint or cordon; NULL: do not */
 	uint64_t timeout_ns; /* of each request */
 };
 

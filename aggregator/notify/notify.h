@@ -12,6 +12,7 @@
 
 #include "aggregator/notify/attempt.h"
 #include "aggregator/notify/format/format.h"
+#include "aggregator/notify/kube_action.h"
 #include "aggregator/store/store.h"
 #include "common/base/cleanup.h"
 #include "common/kube/kube.h"
@@ -26,19 +27,25 @@ struct nt_notify_receiver {
 	uint64_t repeat_ns; /* open incidents are sent again; 0: they are not */
 	uint32_t rate; /* messages a minute; 0: no limit */
 	const char *incident_url; /* prefix of links in messages; NULL: none */
+	const char *title, *text; /* templates; NULL: none */
+	bool remediate; /* NVSentinel: the cluster may be changed by what is sent */
+	uint64_t heartbeat_ns; /* between heartbeats; 0: none */
+	const char *heartbeat; /* the service's name of it */
 	/* Or a Kubernetes API server, borrowed; outlives the notifier, which stops it on exit: */
 	struct nt_kube *kube;
 	bool conditions; /* also set node conditions */
+	struct nt_kube_action_options action; /* also taint or cordon */
 };
 
 struct nt_notify_options {
 	struct nt_store *store; /* borrowed; outlives the notifier */
 	const struct nt_notify_receiver *receiver; /* copied */
 	size_t receivers;
-	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h. */
+	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h, 24 h. */
 	uint64_t connect_timeout_ns, total_timeout_ns, first_retry_ns, longest_retry_ns;
 	uint64_t longest_wait_ns; /* of what receivers request by Retry-After */
 	uint64_t give_up_ns;
+	uint64_t give_up_open_ns; /* of the firing message while its incident is open */
 };
 
 struct nt_notify;
@@ -52,6 +59,12 @@ NT_DEFINE_AUTO(nt_notify, nt_notify_stop)
 
 /* Wakes the receivers' threads. From any thread. For nt_store_on_queued(). */
 void nt_notify_wake(void *notify);
+
+/*
+ * Heartbeats are sent until this monotonic time, and none before the first call: whoever calls it
+ * knows that the aggregator works. From any thread.
+ */
+void nt_notify_keep_alive(struct nt_notify *notify, uint64_t until_ns);
 
 /* ---- samples: from any thread ---------------------------------------------------------------- */
 
@@ -85,6 +98,8 @@ enum nt_notify_result {
 	NT_NOTIFY_DIGESTED, /* of those sent: in one with others */
 	NT_NOTIFY_REPEATED, /* incidents that were sent again */
 	NT_NOTIFY_REPEAT_FAILED,
+	NT_NOTIFY_HEARTBEAT,
+	NT_NOTIFY_HEARTBEAT_FAILED,
 	NT_NOTIFY_RESULTS,
 };
 
@@ -103,6 +118,7 @@ void nt_notify_view(struct nt_notify *notify, size_t i, struct nt_notify_view *r
 /* Of all receivers. Monotonic since start. */
 struct nt_notify_stats {
 	uint64_t sent, retried, failed, expired;
+	uint64_t kube_acted, kube_lifted, kube_limited; /* as in struct nt_kube_action */
 	uint64_t kube_left_out; /* pods and nodes without an event, in sent messages */
 };
 

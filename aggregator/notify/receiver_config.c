@@ -8,15 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/notify/template.h"
 #include "aggregator/notify/webhook.h"
+#include "common/base/utf8.h"
 #include "common/options/opt.h"
 #include "common/options/yaml.h"
 #include "common/system/clock.h"
-#include "common/system/file.h"
-
-enum {
-	SECRET_MAX_BYTES = 8 << 10,
-};
 
 /* ---- the file as it is ----------------------------------------------------------------------- */
 
@@ -26,6 +23,7 @@ struct raw_route {
 
 struct raw_receiver {
 	char *name, *kind, *url, *url_file, *secret_file, *repeat, *rate;
+	char *title, *text, *heartbeat, *heartbeat_name, *remediate;
 	char **urls;
 	unsigned int urls_count;
 	struct raw_route *routes;
@@ -64,6 +62,11 @@ static const cyaml_schema_field_t receiver_fields[] = {
 	TEXT(struct raw_receiver, "secret-file", secret_file),
 	TEXT(struct raw_receiver, "repeat", repeat),
 	TEXT(struct raw_receiver, "rate", rate),
+	TEXT(struct raw_receiver, "title", title),
+	TEXT(struct raw_receiver, "text", text),
+	TEXT(struct raw_receiver, "heartbeat", heartbeat),
+	TEXT(struct raw_receiver, "heartbeat-name", heartbeat_name),
+	TEXT(struct raw_receiver, "remediate", remediate),
 	CYAML_FIELD_SEQUENCE("urls", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw_receiver,
 			     urls, &url_schema, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("routes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -105,7 +108,13 @@ static bool is_link(const char *url)
 
 static const struct nt_opt_form name_form = {
 	is_receiver_name, "a name of a-z, 0-9 and '-', other than 'webhook' and 'kubernetes'"};
-static const struct nt_opt_form url_form = {nt_http_url_is_valid, "an http or https URL"};
+/* Which of both is checked once the kind is known. */
+static bool is_any_url(const char *url)
+{
+	return nt_receiver_url_is_valid(NT_RECEIVER_NVSENTINEL, url) || nt_http_url_is_valid(url);
+}
+
+static const struct nt_opt_form url_form = {is_any_url, "an http or https URL"};
 static const struct nt_opt_form link_form = {is_link, "an http or https URL without markup"};
 
 #define AT(member) offsetof(struct nt_receiver_config, member)
@@ -115,6 +124,9 @@ enum {
 	ROW_KIND,
 	ROW_REPEAT,
 	ROW_RATE,
+	ROW_HEARTBEAT,
+	ROW_HEARTBEAT_NAME,
+	ROW_REMEDIATE,
 	ROWS,
 };
 
@@ -136,15 +148,29 @@ static const struct nt_opt rows[ROWS] = {
 			.max = 7 * NT_DAY},
 	[ROW_RATE] =
 		{.name = "rate", .kind = NT_OPT_U32, .offset = AT(rate), .min = 1, .max = 6000},
+	[ROW_HEARTBEAT] = {.name = "heartbeat",
+			   .kind = NT_OPT_DURATION,
+			   .offset = AT(heartbeat_ns),
+			   .min = NT_SECOND,
+			   .max = NT_DAY},
+	[ROW_REMEDIATE] = {.name = "remediate", .kind = NT_OPT_BOOL, .offset = AT(remediate)},
+	[ROW_HEARTBEAT_NAME] = {.name = "heartbeat-name",
+				.kind = NT_OPT_STRING,
+				.offset = AT(heartbeat),
+				.def = "neutracer",
+				.min = 1,
+				.max = 100},
 };
 
 /* Only for suggestions where a key is unknown. */
 static const struct nt_opt keys[] = {
-	{.name = "receivers"}, {.name = "incident-url"}, {.name = "name"},
-	{.name = "kind"},      {.name = "url"},          {.name = "url-file"},
-	{.name = "urls"},      {.name = "secret-file"},  {.name = "repeat"},
-	{.name = "rate"},      {.name = "routes"},       {.name = "severity"},
-	{.name = "class"},     {.name = "job"},          {.name = "namespace"},
+	{.name = "receivers"},      {.name = "incident-url"}, {.name = "name"},
+	{.name = "kind"},           {.name = "url"},          {.name = "url-file"},
+	{.name = "urls"},           {.name = "secret-file"},  {.name = "repeat"},
+	{.name = "rate"},           {.name = "routes"},       {.name = "severity"},
+	{.name = "class"},          {.name = "job"},          {.name = "namespace"},
+	{.name = "title"},          {.name = "text"},         {.name = "heartbeat"},
+	{.name = "heartbeat-name"}, {.name = "remediate"},
 };
 
 static const struct nt_opt severity_row = {
@@ -171,14 +197,14 @@ struct receiver_reading {
 __attribute__((format(printf, 3, 4))) static int complain(struct receiver_reading *reading, int r,
 							  const char *fmt, ...)
 {
-	char what[256];
+	char what[384];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	reading->error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_CONFIG;
-	(void)snprintf(reading->error->text, sizeof(reading->error->text), "%.120s: %s%s%s",
+	(void)snprintf(reading->error->text, sizeof(reading->error->text), "%.100s: %.80s%s%.300s",
 		       reading->path, reading->who, *reading->who ? ": " : "", what);
 	return r;
 }
@@ -193,27 +219,6 @@ static int set(struct receiver_reading *reading, const struct nt_opt *row, const
 	(void)snprintf(source, sizeof(source), "%.100s: %.100s%s%s", reading->path, reading->who,
 		       *reading->who ? ": " : "", key);
 	return nt_opt_set(row, to, source, value, strlen(value), reading->error);
-}
-
-int nt_receiver_secret_read(const char *path, char **ret_text)
-{
-	nt_autobuf struct nt_buf text = {0};
-	char *line;
-	size_t len;
-	int r;
-
-	r = nt_file_read(path, SECRET_MAX_BYTES, &text);
-	if (r == 0)
-		r = nt_buf_append(&text, "", 1);
-	if (r < 0)
-		return r;
-	len = strcspn((const char *)text.data, "\r\n");
-	line = len ? strndup((const char *)text.data, len) : NULL;
-	OPENSSL_cleanse(text.data, text.cap);
-	if (!line)
-		return len ? -ENOMEM : -EINVAL;
-	*ret_text = line;
-	return 0;
 }
 
 static int read_secret_file(struct receiver_reading *reading, const char *key, const char *path,
@@ -237,8 +242,14 @@ static int add_url(struct receiver_reading *reading, struct nt_receiver_config *
 	if (config->urls == NT_RECEIVER_CONFIG_URLS)
 		return complain(reading, -EINVAL, "urls: at most %d", NT_RECEIVER_CONFIG_URLS);
 	r = set(reading, row, key, &config->url[config->urls], value);
-	config->urls += r == 0;
-	return r;
+	if (r < 0)
+		return r;
+	config->urls++;
+	if (!nt_receiver_url_is_valid(config->kind, value))
+		return complain(reading, -EINVAL, "%s: is not %s", key,
+				config->kind == NT_RECEIVER_NVSENTINEL ? "unix:///PATH"
+								       : "an http or https URL");
+	return 0;
 }
 
 static int read_url_file(struct receiver_reading *reading, struct nt_receiver_config *config,
@@ -376,6 +387,81 @@ static int read_times(struct receiver_reading *reading, const struct raw_receive
 	return r == 0 ? set(reading, &rows[ROW_RATE], "rate", config, raw->rate) : r;
 }
 
+/* Not an option: a text may have several lines. */
+static int check_template(struct receiver_reading *reading, const char *key, const char *value,
+			  size_t max, const char *controls)
+{
+	char word[NT_TEMPLATE_WORD];
+	size_t len = strlen(value);
+
+	if (!len || len > max)
+		return complain(reading, -EINVAL, "%s: has %zu bytes, allowed are 1 to %zu", key,
+				len, max);
+	for (const char *c = value; *c; c++)
+		if (iscntrl((unsigned char)*c) && !strchr(controls, *c))
+			return complain(reading, -EINVAL, "%s: has a control character", key);
+	if (!nt_utf8_is_valid(value, len))
+		return complain(reading, -EINVAL, "%s: is not UTF-8", key);
+	if (nt_template_check(value, word) == 0)
+		return 0;
+	if (!*word)
+		return complain(reading, -EINVAL,
+				"%s: a brace has no other one; write {{ or }} for a brace", key);
+	return complain(reading, -EINVAL, "%s: there is no %s; allowed are %s", key, word,
+			nt_template_names);
+}
+
+static int read_template(struct receiver_reading *reading, const char *key, const char *value,
+			 size_t max, const char *controls, char **ret_template)
+{
+	int r = value ? check_template(reading, key, value, max, controls) : 0;
+
+	if (r < 0 || !value)
+		return r;
+	*ret_template = strdup(value);
+	return *ret_template ? 0 : complain(reading, -ENOMEM, "out of memory");
+}
+
+static int read_templates(struct receiver_reading *reading, const struct raw_receiver *raw,
+			  struct nt_receiver_config *config)
+{
+	int r;
+
+	if ((raw->title || raw->text) && config->kind == NT_RECEIVER_WEBHOOK)
+		return complain(reading, -EINVAL,
+				"title, text: kind webhook sends the incident itself");
+	r = read_template(reading, "title", raw->title, NT_TEMPLATE_TITLE, "", &config->title);
+	return r == 0 ? read_template(reading, "text", raw->text, NT_TEMPLATE_TEXT, "\n",
+				      &config->text)
+		      : r;
+}
+
+static int read_heartbeat(struct receiver_reading *reading, const struct raw_receiver *raw,
+			  struct nt_receiver_config *config)
+{
+	const struct nt_receiver_format *format = nt_receiver_format_of(config->kind);
+	const char *name = raw->heartbeat_name;
+	int r;
+
+	if (raw->heartbeat && !format->notices_silence)
+		return complain(reading, -EINVAL,
+				"heartbeat: kind %s has none; webhook, alertmanager and opsgenie "
+				"have",
+				format->name);
+	if (name && config->kind != NT_RECEIVER_OPSGENIE)
+		return complain(reading, -EINVAL, "heartbeat-name: is for kind opsgenie only");
+	if (raw->remediate && config->kind != NT_RECEIVER_NVSENTINEL)
+		return complain(reading, -EINVAL, "remediate: is for kind nvsentinel only");
+	r = set(reading, &rows[ROW_REMEDIATE], "remediate", config, raw->remediate);
+	if (r < 0)
+		return r;
+	r = set(reading, &rows[ROW_HEARTBEAT], "heartbeat", config, raw->heartbeat);
+	if (r < 0)
+		return r;
+	return set(reading, &rows[ROW_HEARTBEAT_NAME], "heartbeat-name", config,
+		   name ? name : rows[ROW_HEARTBEAT_NAME].def);
+}
+
 static int check_unique(struct receiver_reading *reading, const struct nt_receiver_configs *configs,
 			const char *name)
 {
@@ -412,6 +498,10 @@ static int read_receiver(struct receiver_reading *reading, const struct raw_rece
 		r = read_secret(reading, raw, config);
 	if (r == 0)
 		r = read_routes(reading, raw, config);
+	if (r == 0)
+		r = read_templates(reading, raw, config);
+	if (r == 0)
+		r = read_heartbeat(reading, raw, config);
 	return r == 0 ? read_times(reading, raw, config) : r;
 }
 
@@ -464,6 +554,9 @@ static void release_config(struct nt_receiver_config *config)
 		free(config->route[i].namespace);
 	}
 	free(config->route);
+	free(config->title);
+	free(config->text);
+	free(config->heartbeat);
 	free(config->name);
 }
 

@@ -10,6 +10,7 @@
 
 #include "aggregator/notify/attempt.h"
 #include "aggregator/notify/format/format.h"
+#include "aggregator/notify/kube_action.h"
 #include "aggregator/notify/webhook.h"
 #include "common/base/cleanup.h"
 #include "common/kube/kube.h"
@@ -24,19 +25,24 @@ struct nt_sender_options {
 	size_t urls;
 	const char *secret; /* NULL: none; copied */
 	const char *incident_url; /* prefix of links; NULL: none; copied */
+	const char *title, *text; /* templates; NULL: none; copied */
+	bool remediate; /* NVSentinel: the cluster may be changed by what is sent */
+	const char *beat; /* a service's name of the heartbeat; NULL: none; copied */
+	uint64_t beat_ns; /* between heartbeats; 0: none */
 	uint64_t alive_ns; /* Alertmanager: until an alert expires that is not repeated */
 	/* Instead of all above: a Kubernetes API server, borrowed. */
 	struct nt_kube *kube;
 	bool conditions;
+	struct nt_kube_action *action; /* NULL: none; borrowed */
 	uint64_t connect_timeout_ns, total_timeout_ns; /* of each request */
 	const atomic_bool *abort; /* borrowed */
 };
 
 struct nt_sender {
 	const struct nt_receiver_format *format;
-	struct nt_sender_options options; /* without URLs, secret and incident_url */
+	struct nt_sender_options options; /* without what is copied */
 	char *url[NT_SENDER_URLS];
-	char *secret, *incident_url;
+	char *secret, *incident_url, *title, *text, *beat;
 	struct nt_webhook_key key;
 };
 
@@ -62,5 +68,12 @@ struct nt_sender_message {
 NT_MUST_CHECK int nt_sender_send(const struct nt_sender *sender,
 				 const struct nt_sender_message *message, size_t count,
 				 struct nt_attempt *ret_attempt, size_t *ret_left_out);
+
+/*
+ * Blocks. Sends a heartbeat of the aggregator `who`. With several URLs all must take it, as replicas
+ * do not share it. Only of kinds that have one (nt_receiver_format). -ENOMEM.
+ */
+NT_MUST_CHECK int nt_sender_beat(const struct nt_sender *sender, const char *who,
+				 struct nt_attempt *ret_attempt);
 
 #endif

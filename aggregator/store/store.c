@@ -73,6 +73,15 @@ static const char *const migrations[] = {
 	"INSERT INTO new_time SELECT 0, real_ns FROM state_time;"
 	"DROP TABLE state_time;"
 	"ALTER TABLE new_time RENAME TO state_time;",
+
+	/* Flap control: changes within the window, held keys, and incidents whose messages wait. */
+	"CREATE TABLE flap_change (key TEXT NOT NULL, incident TEXT NOT NULL,"
+	"  resolved INTEGER NOT NULL, real_ns INTEGER NOT NULL,"
+	"  PRIMARY KEY (incident, resolved)) WITHOUT ROWID;"
+	"CREATE INDEX flap_change_key ON flap_change (key, real_ns);"
+	"CREATE TABLE flap (key TEXT PRIMARY KEY, changes INTEGER NOT NULL,"
+	"  last_ns INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE flap_open (incident TEXT PRIMARY KEY, key TEXT NOT NULL) WITHOUT ROWID;",
 };
 
 enum {
@@ -230,8 +239,12 @@ static int prepare_file(struct nt_store *store)
 		r = nt_db_number(store->db, "SELECT count(*) FROM incident", &incidents);
 	/* The owners of the incidents are known once shards are assigned. */
 	if (r == 0 && store->options.shared)
-		r = nt_db_exec(store->db,
-			       "UPDATE message SET state = 'parked' WHERE state = 'waiting'");
+		r = nt_db_exec(
+			store->db,
+			"UPDATE message SET state = 'parked' WHERE state = 'waiting'"
+			" AND incident NOT IN (SELECT id FROM incident WHERE shard = " NT_STORE_OWN_SHARD_TEXT
+			");"
+			"INSERT INTO owned VALUES (" NT_STORE_OWN_SHARD_TEXT ")");
 	if (r == 0)
 		r = nt_db_number(store->db,
 				 "SELECT count(*) FROM incident WHERE changed > published",
@@ -396,7 +409,7 @@ void nt_store_tick(struct nt_store *store, uint64_t real_ns)
 
 	pthread_mutex_lock(&store->lock);
 	/* Failures are counted and reported as the store's problem; the next tick retries. */
-	if (nt_store_flush(store) == 0)
+	if (nt_store_flush(store) == 0 && nt_store_flap_tick(store, real_ns) == 0)
 		(void)!nt_store_prune(store, real_ns);
 	if (nt_db_number(store->db, "PRAGMA page_count", &pages) == 0 &&
 	    nt_db_number(store->db, "PRAGMA page_size", &page_bytes) == 0)
@@ -422,6 +435,10 @@ void nt_store_stats(struct nt_store *store, struct nt_store_stats *ret_stats)
 		.adopted = atomic_load(&store->adopted),
 		.taken = atomic_load(&store->taken),
 		.deliveries_refused = atomic_load(&store->deliveries_refused),
+		.flaps = atomic_load(&store->flaps),
+		.flaps_now = atomic_load(&store->flaps_now),
+		.flap_held = atomic_load(&store->flap_held),
+		.flap_uncounted = atomic_load(&store->flap_uncounted),
 		.outbox_now = atomic_load(&store->outbox_now),
 		.incidents_now = atomic_load(&store->incidents_now),
 		.file_bytes_now = atomic_load(&store->file_bytes_now),

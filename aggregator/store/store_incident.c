@@ -91,7 +91,9 @@ int nt_store_touch(struct nt_store *store, const char *id)
 }
 
 /* Writes the incident and its messages in one transaction. */
-static int put_now(struct nt_store *store, const struct nt_wire_incident *incident, bool is_ours)
+static int put_now(struct nt_store *store, const struct nt_wire_incident *incident, bool is_ours,
+		   int (*queue)(struct nt_store *store, const struct nt_wire_incident *incident,
+				size_t *ret_queued))
 {
 	nt_autobuf struct nt_buf body = {0};
 	uint64_t known = 0;
@@ -110,8 +112,8 @@ static int put_now(struct nt_store *store, const struct nt_wire_incident *incide
 		return nt_store_end(store, 0);
 	}
 	r = existed < 0 ? existed : nt_store_write(store, incident, &body, is_ours);
-	if (r == 0 && is_ours)
-		r = nt_store_queue(store, incident, &queued);
+	if (r == 0 && queue)
+		r = queue(store, incident, &queued);
 	r = nt_store_end(store, r);
 	if (r < 0)
 		return r;
@@ -138,8 +140,9 @@ static void drop_oldest(struct nt_store *store)
 int nt_store_flush(struct nt_store *store)
 {
 	while (store->unsaved) {
-		int r = put_now(store, &store->unsaved->message->incident,
-				!store->unsaved->is_given_up);
+		bool is_ours = !store->unsaved->is_given_up;
+		int r = put_now(store, &store->unsaved->message->incident, is_ours,
+				is_ours ? nt_store_queue : NULL);
 
 		if (r < 0)
 			return r;
@@ -187,13 +190,50 @@ int nt_store_put(void *data, const struct nt_wire_incident *incident)
 	pthread_mutex_lock(&store->lock);
 	r = nt_store_flush(store); /* in order: a resolution never overtakes its alarm */
 	if (r == 0)
-		r = put_now(store, incident, true);
+		r = put_now(store, incident, true, nt_store_queue);
 	if (r < 0 && r != -EMSGSIZE) {
 		kept = keep(store, incident);
 		r = kept < 0 ? kept : r;
 	}
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+/* ---- of the aggregator itself ---------------------------------------------------------------- */
+
+int nt_store_put_own(struct nt_store *store, const struct nt_wire_incident *incident)
+{
+	struct nt_wire_incident own = *incident;
+	int r;
+
+	if (!*incident->id || strlen(incident->id) >= NT_STORE_MAX_NAME)
+		return -EINVAL;
+	own.shard = NT_STORE_OWN_SHARD;
+	pthread_mutex_lock(&store->lock);
+	r = put_now(store, &own, false, nt_store_queue_freely);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+int nt_store_list_own(struct nt_store *store, size_t max, struct nt_message **ret_incident)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	size_t count = 0;
+	int r;
+
+	pthread_mutex_lock(&store->lock);
+	r = nt_db_prepare(store->db,
+			  "SELECT body FROM incident WHERE shard = " NT_STORE_OWN_SHARD_TEXT
+			  " AND state = 'firing' ORDER BY number",
+			  &select);
+	while (r >= 0 && count < max && (r = nt_db_step(select)) > 0) {
+		r = nt_store_decode(select, 0, &ret_incident[count]);
+		count += r == 0;
+	}
+	pthread_mutex_unlock(&store->lock);
+	for (size_t i = 0; r < 0 && i < count; i++)
+		nt_message_free(ret_incident[i]);
+	return r < 0 ? r : (int)count;
 }
 
 /* ---- pruning --------------------------------------------------------------------------------- */
@@ -213,7 +253,8 @@ static int remove_oldest(struct nt_store *store, uint64_t until_ns, size_t most,
 			  "DELETE FROM incident WHERE number IN (SELECT number FROM incident"
 			  " WHERE state = 'resolved' AND until_ns < ? AND NOT EXISTS"
 			  " (SELECT 1 FROM message WHERE message.incident = incident.id"
-			  "  AND message.state = 'waiting') ORDER BY number LIMIT ?)",
+			  "  AND message.state = 'waiting') AND id NOT IN"
+			  " (SELECT incident FROM flap_open) ORDER BY number LIMIT ?)",
 			  &remove);
 	if (r == 0) {
 		nt_db_bind_number(remove, 1, until_ns);

@@ -273,7 +273,7 @@ static int read_batch(struct nt_store *store, struct batch *batch)
 
 	r = nt_db_prepare(store->db,
 			  "SELECT changed, body FROM incident WHERE changed > published"
-			  " ORDER BY number LIMIT ?",
+			  " AND shard <> " NT_STORE_OWN_SHARD_TEXT " ORDER BY number LIMIT ?",
 			  &select);
 	if (r < 0)
 		return r;
@@ -379,7 +379,7 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 		delivery.severity = nt_store_severity_name(row->severity);
 	}
 	delivery.deliveries = 0;
-	r = nt_store_body(&delivery, row->resolved, &body);
+	r = nt_store_body(&delivery, row->resolved, 0, &body);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(

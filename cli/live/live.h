@@ -44,7 +44,8 @@ struct nt_live_config {
 
 /* Completed by shells; an aggregator may have further ones. */
 #define NT_LIVE_CLASSES                                                                            \
-	"compute network host storage missing hang mismatch node unknown imbalance job-wide"
+	"compute network host storage missing hang mismatch node unknown imbalance job-wide " \
+	"unobserved"
 /* clang-format on */
 
 /* Runs with an open client and the loaded config. Returns an exit code. */

@@ -23,7 +23,7 @@ OWNED = {
         metrics-file nccl-ras pod-resources shelter shelter-max-bytes""".split(),
     "aggregator": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file
         bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file store
-        webhook-url-file webhook-secret-file receivers-file kube-events kube-node-condition node-secret-file
+        webhook-url-file webhook-secret-file receivers-file kube-events kube-node-condition kube-action node-secret-file
         signatures enrol-account enrol-audience user""".split(),
 }
 # Values that are documented as a whole, in the words of Kubernetes.

@@ -4,22 +4,27 @@
 
 After all that, every incident has been taken once as firing and once as resolved, in this order; a
 repeat has the same webhook-id and the same body; and a message that was answered with success is
-repeated at most once per kill. Signatures are checked on every call.
+repeated at most once per kill. Signatures are checked on every call. Then the same for every other kind of
+receiver, all at once, against servers that behave as the services do.
 """
 import base64
 import hashlib
 import hmac
 import http.server
 import json
+import pathlib
 import random
 import sys
 import tempfile
 import threading
 import time
 
+from alerts import write_receivers
 from server import Server
+from services import Services
 
 ROUNDS = 12
+KIND_ROUNDS = 4  # DingTalk and WeCom take 20 messages a minute
 PER_ROUND = 4
 KEY = b"a key for the tests of webhooks!"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
@@ -118,6 +123,66 @@ def judge(incidents, kills):
     return wrong, repeats
 
 
+def events_of(kind, body, incidents):
+    """(incident, is its end) of each part of what a service accepted."""
+    parts = body if kind == "alertmanager" else [body]
+    for part in parts:
+        text = json.dumps(part)
+        is_end = {"pagerduty": lambda: part["event_action"] == "resolve", "opsgenie": lambda: "close" in part,
+                  "alertmanager": lambda: part["endsAt"] <= time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()),
+                  }.get(kind, lambda: "RESOLVED" in text or "incident.resolved" in text)()
+        for incident in incidents:
+            if incident in text:
+                yield incident, is_end
+
+
+def judge_kind(kind, service, incidents, kills):
+    wrong = list(service.faults)
+    seen = {}
+    for body in service.accepted:
+        for incident, is_end in events_of(kind, body, incidents):
+            seen.setdefault(incident, []).append(is_end)
+    for incident in sorted(incidents):
+        ends = seen.get(incident, [])
+        if False not in ends or True not in ends:
+            wrong.append(f"{incident}: a message was lost: {ends}")
+        elif ends.index(True) < ends.index(False) or False in ends[ends.index(True):]:
+            wrong.append(f"{incident}: its end came before its beginning: {ends}")
+    repeats = sum(len(ends) - 2 for ends in seen.values())
+    # Alertmanager is repeated by its protocol.
+    if kind != "alertmanager" and repeats > kills:
+        wrong.append(f"{repeats} repeats in {kills} kills")
+    return [f"{kind}: {line}" for line in wrong], repeats
+
+
+def all_kinds():
+    services, dice = Services(), random.Random(13)
+    incidents = set()
+    with tempfile.TemporaryDirectory() as directory:
+        path = write_receivers(pathlib.Path(directory), services)
+        for turn in range(KIND_ROUNDS):
+            services.each("troubles", turn % 2)
+            with Server(directory, NT_RECEIVERS_FILE=path) as server:
+                threading.Timer(dice.uniform(0.03, 0.3), server.process.kill).start()
+                for incident in (f"00000000000000c{turn}", f"00000000000000d{turn}"):
+                    if server.put("firing", incident):
+                        incidents.add(incident)
+                server.process.wait()
+        services.each("troubles", 0)
+        with Server(directory, NT_RECEIVERS_FILE=path) as server:
+            for incident in sorted(incidents):
+                if not server.put("resolved", incident):
+                    raise SystemExit("the server ended")
+            drain(server)
+            server.stop()
+    wrong, repeats = [], {}
+    for kind, service in services.all.items():
+        more, repeats[kind] = judge_kind(kind, service, incidents, KIND_ROUNDS)
+        wrong += more
+    print(f"{len(services.all)} kinds, {len(incidents)} incidents, {KIND_ROUNDS} kills: repeats {repeats}")
+    return wrong
+
+
 def main():
     receiver = ReceiverServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
@@ -151,6 +216,7 @@ def main():
         wrong.append("a restart sent something again")
     print(f"{len(incidents)} incidents, {ROUNDS} kills, {calls} calls, "
           f"{repeats} repeats of taken messages")
+    wrong += all_kinds()
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

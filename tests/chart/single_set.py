@@ -192,18 +192,34 @@ def receivers_have_their_secrets():
     (config,) = [one for one in objects if one["kind"] == "ConfigMap" and component(one) == "aggregator"]
     file = yaml.safe_load(config["data"]["receivers.yaml"])
     same(file["incident-url"], "https://neutracer.example/i/")
-    am, team, pager = file["receivers"]
+    am, team, pager, genie = file["receivers"]
     same(am["urls"], ["http://am-0:9093", "http://am-1:9093"])
     same(team["routes"], [{"severity": "critical", "job": "llm-*"}])
     same((team["url-file"], team["secret-file"]),
          ("/run/neutracer/receivers/team/url", "/run/neutracer/receivers/team/secret"))
+    same((pager["title"], pager["text"]), ("{job}: {culprit}", "{summary}\n{link}"))
+    same((genie["heartbeat"], genie["heartbeat-name"]), ("1m", "neutracer-eu"))
     same(("url-file" in pager, pager["secret-file"]), (False, "/run/neutracer/receivers/pager/secret"))
     _, spec = pod_of(find(objects, "StatefulSet", "aggregator"))
     (volume,) = [v for v in spec["volumes"] if v["name"] == "receivers"]
     same([(s["secret"]["name"], s["secret"]["items"]) for s in volume["projected"]["sources"]],
          [("chat", [{"key": "address", "path": "team/url"}, {"key": "sign", "path": "team/secret"}]),
-          ("pd", [{"key": "key", "path": "pager/secret"}])])
+          ("pd", [{"key": "key", "path": "pager/secret"}]),
+          ("og", [{"key": "key", "path": "genie/secret"}])])
     assert not {"existingSecret", "urlKey"} & set(team)
+
+
+@test
+def nodes_are_changed_only_on_request():
+    def of(*sets):
+        objects = render("default", *sets)
+        return settings(objects, "aggregator").get("kube-action"), rights(objects)["neutracer-aggregator"]
+
+    events = ["['events']: ['create']"]
+    same(of(), (None, events))
+    same(of("aggregator.kubernetes.action=cordon"), ("cordon", events + ["['nodes']: ['get', 'list', 'patch']"]))
+    same(of("aggregator.kubernetes.nodeCondition=true"),
+         (None, events + ["['nodes']: ['get']", "['nodes/status']: ['patch']"]))
 
 
 def peers_of(objects, program):
@@ -327,7 +343,7 @@ def rights(objects):
 def who_may_do_what_is_as_little_as_it_takes():
     agent = {"neutracer-agent": ["['pods']: ['list', 'watch']"]}
     events = ["['events']: ['create']"]
-    condition = ["['nodes']: ['get']", "['nodes/status']: ['patch']"]
+    condition = ["['nodes']: ['get', 'list', 'patch']", "['nodes/status']: ['patch']"]  # with kubernetes.action
     for name in SETS:
         told = {"all-on": events + condition + ["['tokenreviews']: ['create']"], "all-off": None}.get(name, events)
         same(rights(render(name)), agent | ({"neutracer-aggregator": told} if told else {}))

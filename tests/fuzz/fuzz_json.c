@@ -58,7 +58,7 @@ static const size_t most[NT_RECEIVER_KINDS] = {
 
 static void write_all(const struct nt_notice *notice)
 {
-	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_KINDS; kind++) {
+	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_NVSENTINEL; kind++) {
 		nt_autoformatpost struct nt_format_post post = {0};
 		nt_autojson json_t *again = NULL;
 		const struct nt_format_input input = {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "proto/json.h"
 
@@ -10,12 +11,15 @@
 static const struct nt_receiver_format formats[NT_RECEIVER_KINDS] = {
 	[NT_RECEIVER_WEBHOOK] = {.name = "webhook",
 				 .secret = NT_RECEIVER_SECRET_OPTIONAL,
+				 .notices_silence = true,
 				 .rate = 600},
 	[NT_RECEIVER_ALERTMANAGER] = {.name = "alertmanager",
 				      .secret = NT_RECEIVER_SECRET_OPTIONAL,
 				      .keeps_incidents = true,
 				      .rate = 600,
-				      .write = nt_alertmanager_write},
+				      .notices_silence = true,
+				      .write = nt_alertmanager_write,
+				      .beat = nt_alertmanager_beat},
 	/* One message a second and channel. */
 	[NT_RECEIVER_SLACK] = {.name = "slack",
 			       .is_url_secret = true,
@@ -64,12 +68,30 @@ static const struct nt_receiver_format formats[NT_RECEIVER_KINDS] = {
 				  .secret = NT_RECEIVER_SECRET_REQUIRED,
 				  .keeps_incidents = true,
 				  .rate = 120,
-				  .write = nt_opsgenie_write},
+				  .notices_silence = true,
+				  .write = nt_opsgenie_write,
+				  .beat = nt_opsgenie_beat},
+	[NT_RECEIVER_NVSENTINEL] = {.name = "nvsentinel",
+				    .is_socket = true,
+				    .keeps_incidents = true,
+				    .rate = 600,
+				    .write = nt_nvsentinel_write,
+				    .judge = nt_nvsentinel_judge},
 };
 
 const struct nt_receiver_format *nt_receiver_format_of(enum nt_receiver_kind kind)
 {
 	return &formats[kind];
+}
+
+bool nt_receiver_url_is_valid(enum nt_receiver_kind kind, const char *url)
+{
+	static const char prefix[] = "unix:///";
+
+	if (!formats[kind].is_socket)
+		return nt_http_url_is_valid(url);
+	return !strncmp(url, prefix, sizeof(prefix) - 1) &&
+	       strlen(url) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
 void nt_format_post_release(struct nt_format_post *post)

@@ -26,11 +26,12 @@ enum nt_receiver_kind {
 	NT_RECEIVER_TEAMS,
 	NT_RECEIVER_PAGERDUTY,
 	NT_RECEIVER_OPSGENIE, /* and Jira Service Management */
+	NT_RECEIVER_NVSENTINEL,
 	NT_RECEIVER_KINDS,
 };
 
 #define NT_RECEIVER_KIND_NAMES                                                                     \
-	"webhook alertmanager slack feishu dingtalk wecom teams pagerduty opsgenie"
+	"webhook alertmanager slack feishu dingtalk wecom teams pagerduty opsgenie nvsentinel"
 
 enum nt_receiver_secret {
 	NT_RECEIVER_SECRET_NONE,
@@ -43,11 +44,17 @@ struct nt_format_input {
 	size_t notices;
 	const char *url;
 	const char *secret; /* "": none */
+	bool remediate; /* NVSentinel: the cluster may be changed by the event */
 	uint64_t now_ns; /* real time */
+	const char *who, *beat; /* of a heartbeat: the aggregator, and the service's name of it */
+	uint64_t beat_ns; /* between heartbeats */
 	uint64_t alive_ns; /* Alertmanager: an alert resolves if it is not repeated for so long */
 };
 
-/* A request. All zero is empty. */
+/* Whether the URL has the kind's form. */
+bool nt_receiver_url_is_valid(enum nt_receiver_kind kind, const char *url);
+
+/* A request. All zero is empty; without a body there is nothing to send. */
 struct nt_format_post {
 	struct nt_buf url, body; /* both end with a NUL that is not counted */
 	struct nt_buf authorization; /* "Authorization: …"; empty: none */
@@ -60,12 +67,16 @@ struct nt_receiver_format {
 	const char *name;
 	const char *url; /* where the service always is; NULL: must be configured */
 	enum nt_receiver_secret secret;
+	bool is_socket; /* the URL is unix:///PATH: gRPC on that socket */
 	bool is_url_secret; /* the URL alone permits to send */
 	bool is_chat; /* several messages can become one; repeats are messages */
+	bool notices_silence; /* takes heartbeats */
 	bool keeps_incidents; /* a sample has to be resolved */
 	uint32_t rate; /* messages a minute unless configured */
 	/* NULL: a message of the outbox is sent as it is. -ENOMEM. */
 	int (*write)(const struct nt_format_input *input, struct nt_format_post *post);
+	/* A heartbeat, of which the service notices the absence. NULL: it has none. -ENOMEM. */
+	int (*beat)(const struct nt_format_input *input, struct nt_format_post *post);
 	/* After nt_http_post_judge(): the outcome by the body. NULL: the status decides. */
 	void (*judge)(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 };
@@ -83,11 +94,16 @@ int nt_teams_write(const struct nt_format_input *input, struct nt_format_post *p
 int nt_pagerduty_write(const struct nt_format_input *input, struct nt_format_post *post);
 int nt_opsgenie_write(const struct nt_format_input *input, struct nt_format_post *post);
 
+int nt_nvsentinel_write(const struct nt_format_input *input, struct nt_format_post *post);
+int nt_alertmanager_beat(const struct nt_format_input *input, struct nt_format_post *post);
+int nt_opsgenie_beat(const struct nt_format_input *input, struct nt_format_post *post);
+
 void nt_slack_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 void nt_feishu_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 void nt_dingtalk_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 void nt_wecom_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 void nt_teams_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
+void nt_nvsentinel_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 
 /* Appends the text and a NUL that is not counted. -ENOMEM. */
 NT_MUST_CHECK int nt_format_put(struct nt_buf *buf, const char *text);

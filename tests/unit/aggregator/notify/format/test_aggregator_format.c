@@ -41,7 +41,7 @@ static void compare_post(const char *name, const struct nt_format_post *post)
 
 static void compare_kinds(const char *name, const struct nt_notice *notice)
 {
-	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_KINDS; kind++) {
+	for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_NVSENTINEL; kind++) {
 		nt_autoformatpost struct nt_format_post post = {0};
 		char file[64];
 

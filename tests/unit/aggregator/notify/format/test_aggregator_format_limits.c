@@ -226,7 +226,7 @@ static void every_service_gets_what_it_accepts(void **state)
 	for (size_t i = 0; i < sizeof(characters) / sizeof(characters[0]); i++) {
 		const struct nt_notice *notice = full_notice(characters[i]);
 
-		for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_KINDS; kind++) {
+		for (int kind = NT_RECEIVER_ALERTMANAGER; kind < NT_RECEIVER_NVSENTINEL; kind++) {
 			nt_autoformatpost struct nt_format_post post = {0};
 			nt_autojson json_t *body = NULL;
 
