@@ -59,26 +59,48 @@ static bool find_session(struct nt_httpd *httpd, struct nt_httpd_request *reques
 	return true;
 }
 
-static int refuse_unknown(struct nt_httpd *httpd, struct nt_httpd_request *request, bool tried)
+/* Whether failures of this address are over their limit; then the refusal is filled. */
+static bool is_over_limit(struct nt_httpd *httpd, struct nt_httpd_request *request, int *ret_r)
 {
 	const union MHD_ConnectionInfo *peer =
 		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	uint32_t wait_s = 1;
 
-	if (!nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
-			      &wait_s)) {
-		atomic_fetch_add(&httpd->auth_limited, 1);
-		request->refusal.retry_after_s = wait_s;
-		return nt_httpd_problem(
-			&request->refusal, request, 429, "too_many_failures",
-			"too many requests without a valid token from this address");
-	}
+	if (nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
+			     &wait_s))
+		return false;
+	atomic_fetch_add(&httpd->auth_limited, 1);
+	request->is_write = false; /* else the limit would not protect the log */
+	request->refusal.retry_after_s = wait_s;
+	*ret_r = nt_httpd_problem(
+		&request->refusal, request, 429, "too_many_failures",
+		"too many requests without a valid token or certificate from this address");
+	return true;
+}
+
+static int refuse_unknown(struct nt_httpd *httpd, struct nt_httpd_request *request, bool tried)
+{
+	int r;
+
+	if (is_over_limit(httpd, request, &r))
+		return r;
 	atomic_fetch_add(&httpd->auth_failures, 1);
 	return nt_httpd_problem(&request->refusal, request, 401,
 				tried ? "invalid_token" : "no_token",
 				"%s; send \"Authorization: Bearer TOKEN\" with a token from the "
 				"aggregator's token file",
 				tried ? "the token is invalid" : "this request requires a token");
+}
+
+static int refuse_certificate(struct nt_httpd *httpd, struct nt_httpd_request *request,
+			      const char *why)
+{
+	int r;
+
+	if (is_over_limit(httpd, request, &r))
+		return r;
+	atomic_fetch_add(&httpd->certs_refused, 1);
+	return nt_httpd_problem(&request->refusal, request, 403, "client_certificate", "%s", why);
 }
 
 /* Whether the header Origin, if there is one, names this server. */
@@ -127,9 +149,16 @@ int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	const char *header = nt_httpd_header(request, "Authorization");
 	struct nt_token_holder holder;
+	const char *wrong;
 	int r;
 
-	if (!httpd->tokens || request->route->access == NT_HTTPD_OPEN)
+	request->is_write = request->route->access != NT_HTTPD_OPEN && !is_read(request->method);
+	if (request->route->access == NT_HTTPD_OPEN)
+		return 0;
+	wrong = nt_httpd_check_certificate(httpd, request);
+	if (wrong)
+		return refuse_certificate(httpd, request, wrong);
+	if (!httpd->tokens)
 		return 0;
 	if (header) {
 		find_token(httpd, request, header);
