@@ -103,6 +103,14 @@ static int refuse_certificate(struct nt_httpd *httpd, struct nt_httpd_request *r
 	return nt_httpd_problem(&request->refusal, request, 403, "client_certificate", "%s", why);
 }
 
+/* A proxy may end TLS. A client that states so wrongly harms itself alone. */
+static bool is_secure(const struct nt_httpd *httpd, const struct nt_httpd_request *request)
+{
+	const char *scheme = nt_httpd_header(request, "X-Forwarded-Proto");
+
+	return httpd->key.len || (scheme && !strcmp(scheme, "https"));
+}
+
 /* Whether the header Origin, if there is one, names this server. */
 static bool is_own_origin(const struct nt_httpd *httpd, const struct nt_httpd_request *request)
 {
@@ -113,7 +121,7 @@ static bool is_own_origin(const struct nt_httpd *httpd, const struct nt_httpd_re
 		return true;
 	if (!strncmp(origin, "https://", 8))
 		origin += 8;
-	else if (!httpd->key.len && !strncmp(origin, "http://", 7))
+	else if (!is_secure(httpd, request) && !strncmp(origin, "http://", 7))
 		origin += 7;
 	else
 		return false;
@@ -203,12 +211,12 @@ static void describe_open(struct nt_httpd_session *ret_session)
 	*ret_session = (struct nt_httpd_session){.scope = NT_TOKEN_ADMIN};
 }
 
-static void set_cookie(const struct nt_httpd *httpd, struct nt_httpd_reply *reply, const char *id,
-		       const char *more)
+static void set_cookie(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
+		       const char *id, const char *more)
 {
 	(void)snprintf(reply->cookie, sizeof(reply->cookie),
 		       COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict%s%s", id,
-		       httpd->key.len ? "; Secure" : "", more);
+		       is_secure(request->httpd, request) ? "; Secure" : "", more);
 }
 
 int nt_httpd_session_begin(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
@@ -233,7 +241,7 @@ int nt_httpd_session_begin(const struct nt_httpd_request *request, struct nt_htt
 		return r;
 	if (cookies && nt_cookie_find(cookies, strlen(cookies), COOKIE, &old, &len) == 0)
 		nt_sessions_end(&httpd->sessions, old, len);
-	set_cookie(httpd, reply, id, "");
+	set_cookie(request, reply, id, "");
 	describe(id, request->identity.scope, session.expires_ns, ret_session);
 	return 0;
 }
@@ -257,6 +265,6 @@ int nt_httpd_session_end(const struct nt_httpd_request *request, struct nt_httpd
 	if (!request->session)
 		return -ENOENT;
 	nt_sessions_end(&request->httpd->sessions, request->session, NT_SESSION_TEXT_BYTES - 1);
-	set_cookie(request->httpd, reply, "", "; Max-Age=0");
+	set_cookie(request, reply, "", "; Max-Age=0");
 	return 0;
 }

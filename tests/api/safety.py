@@ -102,6 +102,7 @@ def check_session(server):
     csrf = json.loads(began[1])["csrf"]
     expect(curl(server, "/api/v1/jobs", *asked, client="right"), 200)
     expect(curl(server, "/api/v1/jobs", *asked), 403, "client_certificate")
+    expect(curl(server, "/api/v1/session", *asked, client="right"), 200, csrf)
     expect(curl(server, REBASELINE, *asked, "-X", "POST", client="right"), 403, "csrf")
     write = (*asked, "-X", "POST", "-H", f"X-CSRF-Token: {csrf}")
     expect(curl(server, REBASELINE, *write, "-H", "Origin: http://127.0.0.1:1", client="right"), 403, "cross_site")
@@ -109,6 +110,19 @@ def check_session(server):
            "cross_site")
     expect(curl(server, REBASELINE, *write, "-H", f"Origin: https://127.0.0.1:{server.port}", client="right"), 202)
     return asked
+
+
+def end_session(server, jar="other-jar"):
+    """Where it was ended, the cookie is gone from the client, and is not accepted from a copy."""
+    asked = ("-c", jar, "-b", jar)
+    began = curl(server, "/api/v1/session", *asked, *bearer(server.token), "-X", "POST", client="right")
+    copy = ("-H", f"Cookie: neutracer_session={(server.directory / jar).read_text().split()[-1]}")
+    expect(curl(server, "/api/v1/jobs", *copy, client="right"), 200)
+    csrf = ("-H", f"X-CSRF-Token: {json.loads(began[1])['csrf']}")
+    expect(curl(server, "/api/v1/session", *asked, *csrf, "-X", "DELETE", client="right"), 204)
+    if "neutracer_session" in (server.directory / jar).read_text():
+        raise SystemExit("curl keeps the cookie of an ended session")
+    expect(curl(server, "/api/v1/jobs", *copy, client="right"), 401, "invalid_token")
 
 
 def change_tokens(server, session):
@@ -135,7 +149,8 @@ def check_audit(server, secrets):
             raise SystemExit(f"the audit log holds a secret: {got[1]}")
     newest = [(entry["token"], entry["by_cookie"], entry["status"]) for entry in json.loads(got[1])["items"]]
     wanted = [("alice", False, 202), ("bob", False, 403), ("line 1", True, 202), ("line 1", True, 403),
-              ("line 1", True, 403), ("line 1", True, 403), ("line 1", False, 200), (None, False, 403)]
+              ("line 1", True, 403), ("line 1", True, 403), ("line 1", False, 200), ("line 1", True, 204), ("line 1", False, 200),
+              (None, False, 403)]
     if newest != wanted:
         raise SystemExit(f"the audit log has {newest}")
 
@@ -147,6 +162,7 @@ def main():
         with Server(directory) as server:
             check_certificates(server)
             check_command(server)
+            end_session(server)
             secrets = [change_tokens(server, check_session(server)), "a-new-token", "a-reading-token"]
             check_audit(server, secrets)
             server.kill()

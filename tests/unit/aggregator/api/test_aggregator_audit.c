@@ -334,7 +334,7 @@ static void writes_are_listed_with_who_what_and_result(void **state)
 	assert_int_equal(ask("POST", "/api/v1/jobs/00000000000000a1/rebaseline", READ, "secret"),
 			 403);
 	assert_int_equal(ask("POST", "/api/v1/levels", "", ""), 401);
-	assert_int_equal(ask("POST", "/api/v1/session", READ, ""), 200);
+	assert_int_equal(ask("POST", "/api/v1/session", READ, "reader-0123456789ab"), 200);
 	all = get_audit("");
 	assert_string_equal(names(all, "path"), "/api/v1/session /api/v1/levels "
 						"/api/v1/jobs/00000000000000a1/rebaseline "
