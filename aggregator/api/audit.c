@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/utf8.h"
 #include "common/system/clock.h"
 #include "common/system/file.h"
 #include "proto/json.h"
+#include "proto/text.h"
 
 enum {
 	MAX_LINES = 2 * (NT_AUDIT_MAX_CHANGES + NT_AUDIT_MAX_REFUSED), /* of the file */
-	MAX_LINE_BYTES = 4096, /* a body of control characters takes six bytes for each */
+	MAX_LINE_BYTES = 4096, /* text in JSON takes at most six bytes for each */
 	MAX_FILE_BYTES = MAX_LINES * MAX_LINE_BYTES,
 	FIRST_REFUSED_STATUS = 400,
 };
@@ -335,26 +335,6 @@ void nt_audit_close(struct nt_audit *audit)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* As much as fits of whole characters; what is not UTF-8 becomes '?'. */
-static void copy_body(char *to, size_t size, const char *from, size_t len)
-{
-	size_t done = 0;
-
-	for (size_t at = 0; at < len;) {
-		size_t n = nt_utf8_length(from + at, len - at);
-
-		if (done + (n ? n : 1) >= size)
-			break;
-		if (n && from[at])
-			memcpy(to + done, from + at, n);
-		else
-			to[done] = '?';
-		done += n ? n : 1;
-		at += n ? n : 1;
-	}
-	to[done] = '\0';
-}
-
 void nt_audit_add(struct nt_audit *audit, const struct nt_httpd_write *write, uint64_t real_ns)
 {
 	struct nt_audit_entry entry = {
@@ -368,7 +348,7 @@ void nt_audit_add(struct nt_audit *audit, const struct nt_httpd_write *write, ui
 	(void)snprintf(entry.method, sizeof(entry.method), "%s", write->method);
 	(void)snprintf(entry.path, sizeof(entry.path), "%s", write->path);
 	(void)snprintf(entry.request_id, sizeof(entry.request_id), "%s", write->request_id);
-	copy_body(entry.body, sizeof(entry.body), write->body, write->body_len);
+	(void)nt_text_clean(write->body, write->body_len, entry.body, NT_AUDIT_BODY_BYTES);
 
 	pthread_mutex_lock(&audit->lock);
 	entry.number = ++audit->last_number;

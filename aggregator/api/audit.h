@@ -21,7 +21,7 @@
 enum {
 	NT_AUDIT_MAX_CHANGES = 2048,
 	NT_AUDIT_MAX_REFUSED = 512,
-	NT_AUDIT_BODY_BYTES = 256, /* of the body of a request; the rest is left out */
+	NT_AUDIT_BODY_BYTES = 256, /* of the body of a request, sanitized; the rest is left out */
 };
 
 #define NT_AUDIT_MAX_NUMBER 999999999999999999
