@@ -79,6 +79,10 @@ NT_MUST_CHECK int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_req
 const char *nt_httpd_check_certificate(const struct nt_httpd *httpd,
 				       const struct nt_httpd_request *request);
 
+/* The common name in the client's certificate, if it is valid, or "". */
+void nt_httpd_certificate_name(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
+			       char text[NT_HTTPD_CERTIFICATE_BYTES]);
+
 /* Calls on_write, if the request is one for it. */
 void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
 			   unsigned int status);
