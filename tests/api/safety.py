@@ -152,8 +152,8 @@ def check_audit(server, secrets):
               ("line 1", True, 403), ("line 1", True, 403), ("line 1", False, 200), ("line 1", True, 204), ("line 1", False, 200),
               (None, False, 403)]
     certificates = {entry["certificate"] for entry in json.loads(got[1])["items"]}
-    if newest != wanted or certificates != {"ri?gh?t", None}:
-        raise SystemExit(f"the audit log has {newest}")
+    if newest != wanted or certificates != {"ri?gh??t", None}:
+        raise SystemExit(f"the audit log has {newest} of {certificates}")
 
 
 def main():
