@@ -29,6 +29,14 @@ enum {
 	HTTP_BODIES_TOO_LARGE,
 	HTTP_HANDLER_ERRORS,
 	HTTP_TOKENS_OLD,
+	HTTP_CERTS_REFUSED,
+	HTTP_SESSIONS,
+	HTTP_SESSIONS_EVICTED,
+	AUDIT_CHANGES,
+	AUDIT_REFUSED,
+	AUDIT_DROPPED,
+	AUDIT_UNWRITTEN,
+	AUDIT_UNREADABLE,
 	STORE_INCIDENTS_WRITTEN,
 	STORE_INCIDENTS_STALE,
 	STORE_STATES_WRITTEN,
@@ -66,6 +74,7 @@ enum {
 };
 
 #define HTTP         "neutracer_aggregator_http_"
+#define AUDIT        "neutracer_aggregator_audit_"
 #define STORE        "neutracer_aggregator_store_"
 #define ENROL        "neutracer_aggregator_enrol_"
 #define REVIEWS      "Reviews of tokens in requests for node keys, by result."
@@ -113,6 +122,24 @@ static const struct nt_metric table[METRICS] = {
 		 "1 if the token file is missing or not valid, so that its earlier tokens remain "
 		 "valid.",
 		 NULL},
+	[HTTP_CERTS_REFUSED] = {HTTP "client_certificates_refused_total", NT_METRIC_COUNTER,
+				"Requests whose client certificate was missing or not valid.",
+				NULL},
+	[HTTP_SESSIONS] = {HTTP "sessions", NT_METRIC_GAUGE, "Sessions of browsers now.", NULL},
+	[HTTP_SESSIONS_EVICTED] = {HTTP "sessions_evicted_total", NT_METRIC_COUNTER,
+				   "Sessions ended in favour of a later one, at the cap.", NULL},
+	[AUDIT_CHANGES] = {AUDIT "entries_total", NT_METRIC_COUNTER,
+			   "Entries of the audit log, by result.", "result=\"accepted\""},
+	[AUDIT_REFUSED] = {AUDIT "entries_total", NT_METRIC_COUNTER,
+			   "Entries of the audit log, by result.", "result=\"refused\""},
+	[AUDIT_DROPPED] = {AUDIT "dropped_total", NT_METRIC_COUNTER,
+			   "Oldest entries of the audit log that were removed at its caps.", NULL},
+	[AUDIT_UNWRITTEN] = {AUDIT "unwritten_total", NT_METRIC_COUNTER,
+			     "Entries of the audit log that could not be written to its file.",
+			     NULL},
+	[AUDIT_UNREADABLE] = {AUDIT "unreadable_total", NT_METRIC_COUNTER,
+			      "Lines of the file of the audit log that were left out at the start.",
+			      NULL},
 	[STORE_INCIDENTS_WRITTEN] = {STORE "incident_writes_total", NT_METRIC_COUNTER,
 				     "Versions of incidents written.", NULL},
 	[STORE_INCIDENTS_STALE] = {STORE "incidents_stale_total", NT_METRIC_COUNTER,
@@ -258,6 +285,21 @@ static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
 	nt_metrics_set(metrics, HTTP_BODIES_TOO_LARGE, stats.bodies_too_large);
 	nt_metrics_set(metrics, HTTP_HANDLER_ERRORS, stats.handler_errors);
 	nt_metrics_set(metrics, HTTP_TOKENS_OLD, stats.tokens_are_old);
+	nt_metrics_set(metrics, HTTP_CERTS_REFUSED, stats.certs_refused);
+	nt_metrics_set(metrics, HTTP_SESSIONS, stats.sessions.now);
+	nt_metrics_set(metrics, HTTP_SESSIONS_EVICTED, stats.sessions.evicted);
+}
+
+static void set_audit(struct nt_metrics *metrics, struct nt_audit *audit)
+{
+	struct nt_audit_stats stats;
+
+	nt_audit_stats(audit, &stats);
+	nt_metrics_set(metrics, AUDIT_CHANGES, stats.changes);
+	nt_metrics_set(metrics, AUDIT_REFUSED, stats.refused);
+	nt_metrics_set(metrics, AUDIT_DROPPED, stats.dropped);
+	nt_metrics_set(metrics, AUDIT_UNWRITTEN, stats.unwritten);
+	nt_metrics_set(metrics, AUDIT_UNREADABLE, stats.unreadable);
 }
 
 static void set_store(struct nt_metrics *metrics, struct nt_store *store)
@@ -377,6 +419,7 @@ static int write_own(const struct nt_api *api, enum nt_metrics_format format, st
 	nt_metrics_set(metrics, BUILD_INFO, 1);
 	nt_metrics_set(metrics, START_TIME, api->started_real_ns);
 	set_http(metrics, api->httpd);
+	set_audit(metrics, api->audit);
 	if (api->options.store)
 		set_store(metrics, api->options.store);
 	if (api->options.notify)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An HTTP server with a route table. The server itself handles all that is not specific to a route:
- * authorization, 400 to 431 for invalid requests, HEAD, request ids. Every error is an RFC 9457
+ * authorization by token or session, 400 to 431 for invalid requests, HEAD, request ids. Every error is an RFC 9457
  * problem document. Handlers run in the server's threads and must not block.
  */
 #ifndef NT_COMMON_HTTP_HTTPD_H
@@ -13,16 +13,21 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/http/session.h"
+#include "common/http/token.h"
 
 enum {
 	NT_HTTPD_MAX_HEADERS = 16 << 10, /* total bytes; 431 beyond */
 	NT_HTTPD_MAX_SEGMENTS = 4, /* {…} in one route */
+	NT_HTTPD_ADDRESS_BYTES = 46, /* an IPv6 address as text, and a NUL */
+	NT_HTTPD_CERTIFICATE_BYTES = 65, /* the common name in a certificate, and a NUL */
+	NT_HTTPD_PATH_BYTES = 256, /* of the path in a struct nt_httpd_write */
 };
 
 enum nt_httpd_access {
 	NT_HTTPD_OPEN, /* no token needed */
-	NT_HTTPD_READ, /* needs a token of any scope */
-	NT_HTTPD_ADMIN, /* needs a token of scope admin: 403 for others */
+	NT_HTTPD_READ, /* needs a token or a session of any scope */
+	NT_HTTPD_ADMIN, /* needs one of scope admin: 403 for others */
 };
 
 struct nt_httpd_request; /* valid during the handler */
@@ -35,12 +40,22 @@ const char *nt_httpd_query(const struct nt_httpd_request *request, const char *n
 const char *nt_httpd_header(const struct nt_httpd_request *request, const char *name);
 const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_len);
 
+/* Who sends a request. */
+struct nt_httpd_identity {
+	enum nt_token_scope scope; /* NT_TOKEN_NONE: nobody was identified */
+	bool by_cookie; /* a session's, not a token in the request itself */
+	char name[NT_TOKEN_NAME_BYTES]; /* of the token; "line N" for one without a name */
+};
+
+const struct nt_httpd_identity *nt_httpd_identity(const struct nt_httpd_request *request);
+
 struct nt_httpd_reply {
 	unsigned int status; /* 200 unless the handler sets it */
 	const char *content_type; /* the route's unless set; a constant */
 	struct nt_buf body;
 	char etag[96]; /* without quotes; "": none. The server compares If-None-Match with it */
 	uint32_t retry_after_s;
+	char cookie[160]; /* a Set-Cookie header; "": none */
 };
 
 /*
@@ -51,6 +66,27 @@ NT_MUST_CHECK int nt_httpd_problem(struct nt_httpd_reply *reply,
 				   const struct nt_httpd_request *request, unsigned int status,
 				   const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+
+/* What a client may know of its session. */
+struct nt_httpd_session {
+	enum nt_token_scope scope;
+	char csrf[NT_SESSION_TEXT_BYTES]; /* for the header X-CSRF-Token; "": none is needed */
+	uint64_t expires_real_ns; /* 0: never */
+};
+
+/*
+ * Begins a session for the token of the request, and sets the cookie of the reply. A session that
+ * the request already has is ended. -EACCES: the request has no token of its own.
+ */
+NT_MUST_CHECK int nt_httpd_session_begin(const struct nt_httpd_request *request,
+					 struct nt_httpd_reply *reply,
+					 struct nt_httpd_session *ret_session);
+/* The session of the request's cookie. -ENOENT: the request has none. */
+NT_MUST_CHECK int nt_httpd_session_get(const struct nt_httpd_request *request,
+				       struct nt_httpd_session *ret_session);
+/* Ends it, and removes the cookie from the client. -ENOENT: the request has none. */
+NT_MUST_CHECK int nt_httpd_session_end(const struct nt_httpd_request *request,
+				       struct nt_httpd_reply *reply);
 
 struct nt_httpd_route {
 	const char *method; /* "GET", which serves HEAD too; "POST" … */
@@ -64,6 +100,22 @@ struct nt_httpd_route {
 	bool is_vital; /* also served when all ordinary connections are in use; others: 503 */
 };
 
+/*
+ * A request other than GET and HEAD to a route that is not open. Requests that are over the limit of
+ * failures are not among them.
+ */
+struct nt_httpd_write {
+	const struct nt_httpd_identity *identity;
+	const char *
+		certificate; /* the common name in the client's certificate, printable and without quotes; "": none */
+	const char *address; /* of the client; "" if unknown */
+	const char *method, *request_id;
+	const char *path; /* percent-encoded: visible ASCII characters without quotes */
+	const void *body; /* empty in a request that was refused before its body was read */
+	size_t body_len;
+	unsigned int status; /* of the reply; from 400 on the request was refused */
+};
+
 /* Whether the text has the form "ADDRESS:PORT". The address need not exist. */
 bool nt_httpd_listen_is_sound(const char *text);
 
@@ -71,14 +123,21 @@ struct nt_httpd_options {
 	const char *listen; /* "ADDRESS:PORT", IPv6 in brackets; port 0: any */
 	const struct nt_httpd_route *route; /* borrowed */
 	size_t routes;
-	void *data; /* for the handlers */
+	void *data; /* for the handlers and for on_write */
+	/* Called in the server's threads before the reply is sent; must not block. May be NULL. */
+	void (*on_write)(void *data, const struct nt_httpd_write *write);
 	/*
-	 * One token per line, optionally followed by a blank and its scope, admin (the default) or
-	 * read; # starts a comment. Reloaded when it changes. If missing, it is created with one
-	 * new token, mode 0600. NULL: no authorization.
+	 * The form is that of nt_tokens_open(). Reloaded when it changes. If missing, it is created
+	 * with one new token, mode 0600. NULL: no authorization.
 	 */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
+	/*
+	 * PEM; requires TLS. Routes that are not open then need a client certificate of one of
+	 * these authorities, beside the token. NULL: no certificates of clients.
+	 */
+	const char *tls_client_ca_file;
+	bool tls_client_optional; /* clients without a certificate are accepted */
 	/*
 	 * 0: 1024, 256; fewer if the limit of open files is lower. Connections beyond either get
 	 * one of 128 reserved slots: they have 2 s, and only vital routes answer them.
@@ -112,11 +171,16 @@ struct nt_httpd_stats {
 	uint64_t over_limit; /* connections beyond the limits, in reserved slots */
 	uint64_t evicted; /* of those: closed in favour of a later one */
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
+	uint64_t certs_refused; /* 403: the client certificate is missing or invalid */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
+	struct nt_sessions_stats sessions;
 	bool tokens_are_old; /* the token file is invalid: the previous tokens stay valid */
 };
 
 void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);
+
+/* As tokens_are_old above; ret_error, which may be NULL, then has the reason. */
+bool nt_httpd_tokens_are_old(struct nt_httpd *httpd, struct nt_token_error *ret_error);
 
 #endif

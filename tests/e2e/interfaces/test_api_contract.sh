@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The REST interface keeps docs/api/openapi.yaml, as schemathesis sees it; its metrics are right for promtool and
-# for the parser of OpenMetrics in prometheus_client.
+# for the parser of OpenMetrics in prometheus_client. Certificates of clients, sessions and the audit log work with
+# curl.
 set -euo pipefail
 # shellcheck source=tests/e2e/prometheus.sh
 . tests/e2e/prometheus.sh
@@ -16,3 +17,4 @@ fetch_prometheus || {
 }
 tests/api/contract.py "$venv"
 "$venv/bin/python" tests/api/metrics.py "$promtool"
+tests/api/safety.py
