@@ -38,6 +38,7 @@ struct running {
 	struct nt_board *board;
 	struct nt_store *store;
 	struct nt_receivers receivers;
+	struct nt_job_timelines *timelines;
 	struct nt_service *service;
 	struct nt_api *api;
 	struct nt_sink sink;
@@ -58,6 +59,7 @@ static void close_running(struct running *running)
 	nt_enrol_stop(running->enrol);
 	nt_receivers_stop(&running->receivers);
 	nt_service_free(running->service);
+	nt_job_timelines_free(running->timelines);
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
 	nt_receivers_release(&running->receivers);
@@ -251,8 +253,11 @@ static enum nt_exit open_service(struct running *running)
 		.auto_level = config->auto_level,
 		.auto_level_ns = config->auto_level_ns,
 	};
-	int r;
+	int r = nt_job_timelines_new(NULL, &running->timelines);
 
+	if (r < 0)
+		return NT_EXIT_SYSTEM;
+	options.engine.timelines = running->timelines;
 	options.engine.cell_min_ns = config->frame_min_ns;
 	options.engine.rules.resolve_min_ns = config->resolve_after_ns;
 	options.engine.rules.size_floor = config->size_floor;

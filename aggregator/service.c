@@ -300,6 +300,8 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 	nt_level_desk_stats(service->level_desk, &ret_metrics->level_desk);
 	nt_profile_desk_stats(service->profile_desk, &ret_metrics->profile_desk);
 	nt_node_desk_stats(service->node_desk, &ret_metrics->node_desk);
+	if (service->options.engine.timelines)
+		nt_job_timelines_stats(service->options.engine.timelines, &ret_metrics->timelines);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,

@@ -202,6 +202,8 @@ void nt_snapshot_job_unref(struct nt_snapshot_job *job)
 		return;
 	if (atomic_fetch_sub_explicit(&job->refs, 1, memory_order_acq_rel) > 1)
 		return;
+	for (size_t i = 0; i < job->timeline_cells; i++)
+		nt_timeline_cell_unref(job->timeline[i]);
 	free_arena(job->arena);
 	free(job);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/cleanup.h"
+#include "engine/timeline/job_timeline.h"
 #include "proto/wire.h"
 
 enum {
@@ -175,6 +176,8 @@ struct nt_snapshot_job {
 	uint64_t links_over_cap;
 	const struct nt_wire_incident *const *incident; /* open ones, without pending */
 	size_t incidents;
+	struct nt_timeline_cell *const *timeline; /* with a reference to each, oldest first */
+	size_t timeline_cells;
 };
 
 struct nt_shortage_limit; /* engine/agents/shortage.h */

@@ -15,6 +15,7 @@
 #include "engine/gpu/gemm_rate.h"
 #include "engine/links/job_links.h"
 #include "engine/snapshot.h"
+#include "tests/api/timeline_scene.h"
 
 enum {
 	NT_TEST_RANKS = 8,
@@ -356,6 +357,7 @@ static inline struct nt_snapshot *nt_test_snapshot(void)
 	note.job = hung->name;
 	nt_test_set_ranks(slow, NT_TEST_RANKS);
 	nt_test_set_links(slow);
+	nt_test_set_timeline(slow, NT_TEST_CELLS, NT_TEST_TIME_NS);
 	nt_test_set_incidents(slow, incidents, 2);
 	nt_test_set_incidents(hung, &note, 1);
 	job[0] = slow;

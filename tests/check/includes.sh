@@ -55,6 +55,7 @@ engine/frame: detect proto common
 engine/links: detect proto common
 engine/nodes: detect proto common
 engine/incidents: detect proto common
+engine/timeline: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
