@@ -36,6 +36,9 @@ static const struct nt_httpd_route routes[] = {
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
 	{"POST", "/api/v1/profiles", NT_HTTPD_ADMIN, json, NULL, nt_api_take_profile},
 	{"GET", "/api/v1/profiles/{id}", NT_HTTPD_READ, json, NULL, nt_api_profile},
+	{"POST", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_begin_session},
+	{"GET", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_session},
+	{"DELETE", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_end_session},
 	{"GET", "/api/v1/receivers", NT_HTTPD_READ, json, NULL, nt_api_receivers},
 	{"POST", "/api/v1/receivers/{id}/test", NT_HTTPD_ADMIN, json, NULL, nt_api_test_receiver},
 	/* Its bearer token is a cluster token, which the handler submits for review. */

@@ -120,6 +120,7 @@ nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_profile, nt_api_take_profile;
 nt_api_handler nt_api_receivers, nt_api_test_receiver;
+nt_api_handler nt_api_begin_session, nt_api_session, nt_api_end_session;
 nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;
 
 #endif

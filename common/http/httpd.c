@@ -8,9 +8,6 @@
 #include "common/http/httpd.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +16,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "common/base/parse_number.h"
 #include "common/http/httpd_impl.h"
 #include "common/system/clock.h"
 #include "common/system/file.h"
@@ -30,7 +26,6 @@ enum {
 	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a rejected body: beyond it the connection is closed */
 	PEM_MAX_BYTES = 1 << 20,
-	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
 	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
 	CONNECTIONS = 1024,
 	CONNECTIONS_PER_ADDRESS = 256,
@@ -60,13 +55,37 @@ static bool etag_matches(const struct nt_httpd_request *request, const char *eta
 	return !strcmp(header, "*") || strstr(header, quoted);
 }
 
+/*
+ * Browsers must neither guess types nor frame, share or send on what is served. Only HTML loads
+ * anything, and only from this server.
+ */
+static void add_protection(struct MHD_Response *response, const char *content_type)
+{
+	bool is_page = content_type && !strncmp(content_type, "text/html", 9);
+
+	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
+	(void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	(void)MHD_add_response_header(
+		response, "Content-Security-Policy",
+		is_page ? "default-src 'none'; script-src 'self'; style-src 'self'; "
+			  "connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; "
+			  "base-uri 'none'; form-action 'none'"
+			: "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+			  "form-action 'none'");
+	if (is_page)
+		(void)MHD_add_response_header(response, "Cross-Origin-Opener-Policy",
+					      "same-origin");
+}
+
 static void add_headers(struct MHD_Response *response, const struct nt_httpd_request *request,
 			const struct nt_httpd_reply *reply)
 {
 	char text[128];
 
 	(void)MHD_add_response_header(response, "X-Request-Id", request->id);
-	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	add_protection(response, reply->content_type);
 	(void)MHD_add_response_header(response, "Cache-Control",
 				      reply->etag[0] ? "no-cache" : "no-store");
 	if (reply->content_type && reply->status != 304)
@@ -78,6 +97,8 @@ static void add_headers(struct MHD_Response *response, const struct nt_httpd_req
 	if (reply->status == 401)
 		(void)MHD_add_response_header(response, "WWW-Authenticate",
 					      "Bearer realm=\"neutracer\"");
+	if (reply->cookie[0])
+		(void)MHD_add_response_header(response, "Set-Cookie", reply->cookie);
 	if (reply->status == 405)
 		(void)MHD_add_response_header(response, "Allow", request->allow);
 	if (reply->retry_after_s) {
@@ -162,6 +183,7 @@ static enum MHD_Result begin(struct nt_httpd *httpd, struct nt_httpd_request *re
 	struct nt_slot *slot = slot_of(connection);
 
 	request->begun = true;
+	request->httpd = httpd;
 	request->connection = connection;
 	request->method = method;
 	request->version = version;
@@ -287,113 +309,13 @@ static void *run_slots(void *data)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-static int __attribute__((format(printf, 3, 4)))
-fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
-	va_end(ap);
-	return r;
-}
-
-/* A listening socket, or a negative errno. */
-static int bind_one(const struct addrinfo *address)
-{
-	nt_autoclose int fd = -1;
-	int on = 1, off = 0;
-
-	fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
-		return -errno;
-	/* "[::]" accepts IPv4 too. */
-	if (address->ai_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
-		return -errno;
-	if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, BACKLOG))
-		return -errno;
-	return nt_take_fd(&fd);
-}
-
-struct listen {
-	char host[256];
-	const char *port_text; /* points into the parsed text */
-	uint32_t port;
-};
-
-/* Splits "ADDRESS:PORT", and removes the brackets of an IPv6 address. */
-static int split_listen(const char *text, struct listen *ret_listen)
-{
-	const char *colon = strrchr(text, ':');
-	size_t len = colon ? (size_t)(colon - text) : 0;
-
-	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
-		text++;
-		len -= 2;
-	}
-	if (!colon || !len || len >= sizeof(ret_listen->host) ||
-	    nt_parse_u32(colon + 1, strlen(colon + 1), 0, UINT16_MAX, &ret_listen->port) < 0)
-		return -EINVAL;
-	memcpy(ret_listen->host, text, len);
-	ret_listen->host[len] = '\0';
-	ret_listen->port_text = colon + 1;
-	return 0;
-}
-
-bool nt_httpd_listen_is_sound(const char *text)
-{
-	struct listen listen;
-
-	return split_listen(text, &listen) == 0;
-}
-
-static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
-		       struct nt_httpd_error *error)
-{
-	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-	};
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} bound = {.v6 = {0}};
-	socklen_t bound_len = sizeof(bound);
-	struct addrinfo *address;
-	nt_autoclose int fd = -1;
-	struct listen listen;
-	int r;
-
-	if (split_listen(text, &listen) < 0)
-		return fail(error, -EINVAL, "invalid listen address '%s': must be ADDRESS:PORT",
-			    text);
-	r = getaddrinfo(listen.host, listen.port_text, &hints, &address);
-	if (r)
-		return fail(error, -EINVAL, "invalid listen address '%s': %s", listen.host,
-			    gai_strerror(r));
-	fd = bind_one(address);
-	freeaddrinfo(address);
-	if (fd < 0)
-		return fail(error, fd, "listen on %s port %u: %s", listen.host, listen.port,
-			    strerrordesc_np(-fd));
-	if (getsockname(fd, &bound.any, &bound_len))
-		return fail(error, -errno, "listen on %s port %u: %m", listen.host, listen.port);
-	*ret_port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
-	*ret_fd = nt_take_fd(&fd);
-	return 0;
-}
-
 static int read_pem(const char *path, struct nt_buf *buf, struct nt_httpd_error *error)
 {
 	int r = nt_file_read(path, PEM_MAX_BYTES, buf);
 
 	if (r == 0)
 		r = nt_buf_append(buf, "", 1);
-	return r < 0 ? fail(error, r, "read '%s': %s", path, strerrordesc_np(-r)) : 0;
+	return r < 0 ? nt_httpd_fail(error, r, "read '%s': %s", path, strerrordesc_np(-r)) : 0;
 }
 
 /* libmicrohttpd logs every misbehaving client; those are counted instead. */
@@ -437,8 +359,9 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
 	if (!httpd->daemon)
-		return fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
-			    secure ? "certificate and key may not match" : strerrordesc_np(errno));
+		return nt_httpd_fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
+				     secure ? "certificate and key may not match"
+					    : strerrordesc_np(errno));
 	return 0;
 }
 
@@ -455,7 +378,7 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 	if (r == 0)
 		r = start_daemon(httpd, fd, error);
 	else
-		(void)fail(error, r, "start a thread: %s", strerrordesc_np(-r));
+		(void)nt_httpd_fail(error, r, "start a thread: %s", strerrordesc_np(-r));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
@@ -514,6 +437,7 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	httpd->max_body_bytes = options->max_body_bytes ? options->max_body_bytes : 64 << 10;
 	if (getrandom(&httpd->request_id_base, sizeof(httpd->request_id_base), 0) < 0)
 		httpd->request_id_base = (uint32_t)nt_clock_mono_ns();
+	nt_sessions_init(&httpd->sessions);
 	nt_limiter_init(&httpd->limiter,
 			options->max_auth_failures ? options->max_auth_failures : 60);
 	init_slots(httpd, options);
@@ -528,10 +452,11 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	int r;
 
 	if (!httpd)
-		return fail(ret_error, -ENOMEM, "out of memory");
+		return nt_httpd_fail(ret_error, -ENOMEM, "out of memory");
 	init(httpd, options);
 	if (!options->tls_cert_file != !options->tls_key_file)
-		return fail(ret_error, -EINVAL, "TLS requires both a certificate and a key");
+		return nt_httpd_fail(ret_error, -EINVAL,
+				     "TLS requires both a certificate and a key");
 	if (options->tls_cert_file) {
 		r = read_pem(options->tls_cert_file, &httpd->cert, ret_error);
 		if (r == 0)
@@ -542,9 +467,9 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	if (options->token_file) {
 		r = nt_tokens_open(options->token_file, &httpd->tokens, &token_error);
 		if (r < 0)
-			return fail(ret_error, r, "%s", token_error.text);
+			return nt_httpd_fail(ret_error, r, "%s", token_error.text);
 	}
-	r = bind_listen(options->listen, &fd, &httpd->port, ret_error);
+	r = nt_httpd_bind(options->listen, &fd, &httpd->port, ret_error);
 	if (r < 0)
 		return r;
 	r = start_threads(httpd, fd, ret_error);
@@ -567,6 +492,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 		(void)pthread_join(httpd->reaper, NULL);
 	}
 	nt_tokens_close(httpd->tokens);
+	nt_sessions_destroy(&httpd->sessions);
 	nt_limiter_destroy(&httpd->limiter);
 	nt_slots_destroy(&httpd->slots);
 	nt_buf_release(&httpd->cert);
@@ -594,7 +520,8 @@ void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 	ret_stats->auth_failures = atomic_load(&httpd->auth_failures);
 	ret_stats->auth_limited = atomic_load(&httpd->auth_limited);
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);
+	nt_sessions_stats(&httpd->sessions, nt_clock_mono_ns(), &ret_stats->sessions);
 	ret_stats->handler_errors = atomic_load(&httpd->handler_errors);
 	ret_stats->tokens_are_old =
-		httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns());
+		httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns(), NULL);
 }

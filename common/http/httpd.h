@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An HTTP server with a route table. The server itself handles all that is not specific to a route:
- * authorization, 400 to 431 for invalid requests, HEAD, request ids. Every error is an RFC 9457
+ * authorization by token or session, 400 to 431 for invalid requests, HEAD, request ids. Every error is an RFC 9457
  * problem document. Handlers run in the server's threads and must not block.
  */
 #ifndef NT_COMMON_HTTP_HTTPD_H
@@ -13,6 +13,8 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/http/session.h"
+#include "common/http/token.h"
 
 enum {
 	NT_HTTPD_MAX_HEADERS = 16 << 10, /* total bytes; 431 beyond */
@@ -21,8 +23,8 @@ enum {
 
 enum nt_httpd_access {
 	NT_HTTPD_OPEN, /* no token needed */
-	NT_HTTPD_READ, /* needs a token of any scope */
-	NT_HTTPD_ADMIN, /* needs a token of scope admin: 403 for others */
+	NT_HTTPD_READ, /* needs a token or a session of any scope */
+	NT_HTTPD_ADMIN, /* needs one of scope admin: 403 for others */
 };
 
 struct nt_httpd_request; /* valid during the handler */
@@ -35,12 +37,22 @@ const char *nt_httpd_query(const struct nt_httpd_request *request, const char *n
 const char *nt_httpd_header(const struct nt_httpd_request *request, const char *name);
 const void *nt_httpd_body(const struct nt_httpd_request *request, size_t *ret_len);
 
+/* Who sends a request. */
+struct nt_httpd_identity {
+	enum nt_token_scope scope; /* NT_TOKEN_NONE: nobody was identified */
+	bool by_cookie; /* a session's, not a token in the request itself */
+	char name[NT_TOKEN_NAME_BYTES]; /* of the token; "line N" for one without a name */
+};
+
+const struct nt_httpd_identity *nt_httpd_identity(const struct nt_httpd_request *request);
+
 struct nt_httpd_reply {
 	unsigned int status; /* 200 unless the handler sets it */
 	const char *content_type; /* the route's unless set; a constant */
 	struct nt_buf body;
 	char etag[96]; /* without quotes; "": none. The server compares If-None-Match with it */
 	uint32_t retry_after_s;
+	char cookie[160]; /* a Set-Cookie header; "": none */
 };
 
 /*
@@ -51,6 +63,27 @@ NT_MUST_CHECK int nt_httpd_problem(struct nt_httpd_reply *reply,
 				   const struct nt_httpd_request *request, unsigned int status,
 				   const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+
+/* What a client may know of its session. */
+struct nt_httpd_session {
+	enum nt_token_scope scope;
+	char csrf[NT_SESSION_TEXT_BYTES]; /* for the header X-CSRF-Token; "": none is needed */
+	uint64_t expires_real_ns; /* 0: never */
+};
+
+/*
+ * Begins a session for the token of the request, and sets the cookie of the reply. A session that
+ * the request already has is ended. -EACCES: the request has no token of its own.
+ */
+NT_MUST_CHECK int nt_httpd_session_begin(const struct nt_httpd_request *request,
+					 struct nt_httpd_reply *reply,
+					 struct nt_httpd_session *ret_session);
+/* The session of the request's cookie. -ENOENT: the request has none. */
+NT_MUST_CHECK int nt_httpd_session_get(const struct nt_httpd_request *request,
+				       struct nt_httpd_session *ret_session);
+/* Ends it, and removes the cookie from the client. -ENOENT: the request has none. */
+NT_MUST_CHECK int nt_httpd_session_end(const struct nt_httpd_request *request,
+				       struct nt_httpd_reply *reply);
 
 struct nt_httpd_route {
 	const char *method; /* "GET", which serves HEAD too; "POST" … */
@@ -73,9 +106,8 @@ struct nt_httpd_options {
 	size_t routes;
 	void *data; /* for the handlers */
 	/*
-	 * One token per line, optionally followed by a blank and its scope, admin (the default) or
-	 * read; # starts a comment. Reloaded when it changes. If missing, it is created with one
-	 * new token, mode 0600. NULL: no authorization.
+	 * The form is that of nt_tokens_open(). Reloaded when it changes. If missing, it is created
+	 * with one new token, mode 0600. NULL: no authorization.
 	 */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
@@ -114,6 +146,7 @@ struct nt_httpd_stats {
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
+	struct nt_sessions_stats sessions;
 	bool tokens_are_old; /* the token file is invalid: the previous tokens stay valid */
 };
 

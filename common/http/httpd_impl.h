@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Internals shared by httpd.c and httpd_request.c only. */
+/* Internals shared by httpd*.c only. */
 #ifndef NT_COMMON_HTTP_HTTPD_IMPL_H
 #define NT_COMMON_HTTP_HTTPD_IMPL_H
 
@@ -10,6 +10,7 @@
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
 #include "common/http/limiter.h"
+#include "common/http/session.h"
 #include "common/http/target.h"
 #include "common/http/token.h"
 
@@ -28,6 +29,7 @@ struct nt_httpd {
 	atomic_uint request_count;
 	struct nt_tokens *tokens; /* NULL: no authorization */
 	struct nt_limiter limiter;
+	struct nt_sessions sessions;
 	struct nt_buf cert, key; /* PEM, with a NUL at the end */
 
 	struct nt_slots slots;
@@ -39,12 +41,17 @@ struct nt_httpd {
 };
 
 struct nt_httpd_request {
+	struct nt_httpd *httpd;
 	struct MHD_Connection *connection;
 	struct nt_target target;
 	int target_error; /* of nt_target_parse() */
 	const char *target_end; /* the NUL of what was parsed, in libmicrohttpd's buffer */
 	const char *method, *version;
 	const struct nt_httpd_route *route;
+	struct nt_httpd_identity identity;
+	unsigned char token_sum[NT_TOKEN_SUM_BYTES]; /* of the identity */
+	const char *session; /* the id in its cookie, in libmicrohttpd's buffer; NULL: none */
+	uint64_t session_expires_ns; /* monotonic */
 	const char *segment[NT_HTTPD_MAX_SEGMENTS];
 	bool begun;
 	bool is_reserved; /* its connection has a reserved slot */
@@ -61,5 +68,16 @@ struct nt_httpd_request {
  * -ENOMEM.
  */
 NT_MUST_CHECK int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request);
+
+/* Fills the identity of the request, or its refusal. -ENOMEM. */
+NT_MUST_CHECK int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request);
+
+/* Fills the error, and returns r. */
+int nt_httpd_fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A listening socket, which the caller closes, and its port. Or the error is filled. */
+NT_MUST_CHECK int nt_httpd_bind(const char *text, int *ret_fd, uint16_t *ret_port,
+				struct nt_httpd_error *error);
 
 #endif

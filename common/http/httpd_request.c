@@ -8,7 +8,6 @@
 
 #include "common/base/parse_number.h"
 #include "common/http/httpd_impl.h"
-#include "common/system/clock.h"
 #include "common/system/json_append.h"
 
 enum {
@@ -150,44 +149,6 @@ static int find_route(const struct nt_httpd *httpd, struct nt_httpd_request *req
 				"no such path; /openapi.yaml lists the paths");
 }
 
-static int check_auth(struct nt_httpd *httpd, struct nt_httpd_request *request)
-{
-	const char *header = nt_httpd_header(request, "Authorization");
-	enum nt_token_scope scope = NT_TOKEN_NONE;
-	const union MHD_ConnectionInfo *peer;
-	uint32_t wait_s = 1;
-
-	if (!httpd->tokens || request->route->access == NT_HTTPD_OPEN)
-		return 0;
-	if (header && !strncasecmp(header, "Bearer ", 7)) {
-		const char *bearer = header + 7 + strspn(header + 7, " ");
-
-		scope = nt_tokens_check(httpd->tokens, bearer, strlen(bearer), nt_clock_mono_ns());
-	}
-	if (scope == NT_TOKEN_READ && request->route->access == NT_HTTPD_ADMIN)
-		return nt_httpd_problem(
-			&request->refusal, request, 403, "scope_read",
-			"this request requires a token of scope admin; the token has scope read");
-	if (scope != NT_TOKEN_NONE)
-		return 0;
-
-	peer = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	if (!nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
-			      &wait_s)) {
-		atomic_fetch_add(&httpd->auth_limited, 1);
-		request->refusal.retry_after_s = wait_s;
-		return nt_httpd_problem(
-			&request->refusal, request, 429, "too_many_failures",
-			"too many requests without a valid token from this address");
-	}
-	atomic_fetch_add(&httpd->auth_failures, 1);
-	return nt_httpd_problem(&request->refusal, request, 401,
-				header ? "invalid_token" : "no_token",
-				"%s; send \"Authorization: Bearer TOKEN\" with a token from the "
-				"aggregator's token file",
-				header ? "the token is invalid" : "this request requires a token");
-}
-
 static bool takes_parameter(const struct nt_httpd_route *route, const char *name)
 {
 	const char *at = route->query ? route->query : "";
@@ -217,9 +178,9 @@ static int check_query(struct nt_httpd_request *request)
 	return 0;
 }
 
-/* Headers that determine the request's framing and its host. */
+/* Headers that determine the request's framing, its host and its sender. */
 struct framing {
-	size_t bytes, lengths, encodings, hosts;
+	size_t bytes, lengths, encodings, hosts, authorizations, cookies;
 	const char *encoding, *host;
 	bool bad_name;
 };
@@ -251,6 +212,10 @@ static enum MHD_Result add_header(void *data, enum MHD_ValueKind kind, const cha
 	} else if (!strcasecmp(key, "Host")) {
 		framing->hosts++;
 		framing->host = value;
+	} else if (!strcasecmp(key, "Authorization")) {
+		framing->authorizations++;
+	} else if (!strcasecmp(key, "Cookie")) {
+		framing->cookies++;
 	}
 	return MHD_YES;
 }
@@ -272,6 +237,10 @@ static const char *check_framing(const struct framing *framing, const char *vers
 		return "Transfer-Encoding is not allowed in HTTP/1.0";
 	if (framing->hosts > 1)
 		return "Host is given more than once";
+	if (framing->authorizations > 1)
+		return "Authorization is given more than once";
+	if (framing->cookies > 1)
+		return "Cookie is given more than once";
 	/* An empty one belongs to a target without a host. */
 	if (framing->host && *framing->host &&
 	    !nt_target_host_is_sound(framing->host, strlen(framing->host)))
@@ -363,7 +332,7 @@ int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request *request)
 	r = check_slot(request);
 	if (r < 0 || request->refusal.status)
 		return r;
-	r = check_auth(httpd, request);
+	r = nt_httpd_authorize(httpd, request);
 	if (r < 0 || request->refusal.status)
 		return r;
 	accept = nt_httpd_header(request, "Accept");

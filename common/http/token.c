@@ -20,13 +20,8 @@ enum {
 	NEW_TOKEN_BYTES = 32, /* of randomness */
 };
 
-struct token {
-	unsigned char sum[SHA256_DIGEST_LENGTH];
-	enum nt_token_scope scope;
-};
-
 struct token_set {
-	struct token token[NT_TOKEN_MAX_COUNT];
+	struct nt_token_holder token[NT_TOKEN_MAX_COUNT];
 	size_t count;
 };
 
@@ -38,6 +33,7 @@ struct nt_tokens {
 	ino_t inode;
 	uint64_t looked_ns;
 	bool is_old; /* the file is invalid or missing, and the set is an earlier one */
+	struct nt_token_error problem; /* why, if it is */
 };
 
 /* The word at *at, which is moved behind it. */
@@ -56,51 +52,82 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(text, word, len);
 }
 
-/* NULL, or the defect of the line. */
-static const char *parse_line(const char *line, const char *end, struct token_set *set)
+/* Reads the next word unless the rest of the line is empty or a comment. */
+static bool has_word(const char **at, const char *end, const char **ret_word, size_t *ret_len)
 {
-	const char *token, *scope, *rest;
-	size_t token_len = next_word(&line, end, &token);
-	size_t scope_len = next_word(&line, end, &scope);
-	enum nt_token_scope granted = NT_TOKEN_ADMIN;
+	*ret_len = next_word(at, end, ret_word);
+	return *ret_len && (*ret_word)[0] != '#';
+}
 
-	if (!token_len || token[0] == '#')
+static bool is_name(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("._-", text[i]))
+			return false;
+	}
+	return len < NT_TOKEN_NAME_BYTES;
+}
+
+/* NULL, or the defect of the line. */
+static const char *parse_line(const char *line, const char *end, unsigned int number,
+			      struct token_set *set)
+{
+	struct nt_token_holder token = {.scope = NT_TOKEN_ADMIN};
+	const char *secret, *word;
+	size_t secret_len, len;
+
+	if (!has_word(&line, end, &secret, &secret_len))
 		return NULL;
-	if (token_len < NT_TOKEN_MIN_BYTES || token_len > NT_TOKEN_MAX_BYTES)
+	if (secret_len < NT_TOKEN_MIN_BYTES || secret_len > NT_TOKEN_MAX_BYTES)
 		return "a token has 16 to 512 characters";
-	if (!nt_ascii_is_visible(token, token_len))
+	if (!nt_ascii_is_visible(secret, secret_len))
 		return "a token has printable characters only";
-	if (is_word(scope, scope_len, "read"))
-		granted = NT_TOKEN_READ;
-	else if (scope_len && scope[0] != '#' && !is_word(scope, scope_len, "admin"))
-		return "a scope is read or admin";
-	if (scope_len && scope[0] != '#' && next_word(&line, end, &rest) && rest[0] != '#')
-		return "there is more on a line than a token and its scope";
+	(void)snprintf(token.name, sizeof(token.name), "line %u", number);
+	if (has_word(&line, end, &word, &len)) {
+		if (is_word(word, len, "read"))
+			token.scope = NT_TOKEN_READ;
+		else if (!is_word(word, len, "admin"))
+			return "a scope is read or admin";
+		if (has_word(&line, end, &word, &len)) {
+			if (!is_name(word, len))
+				return "a name has up to 63 letters, digits, '.', '_' and '-'";
+			(void)snprintf(token.name, sizeof(token.name), "%.*s", (int)len, word);
+			if (has_word(&line, end, &word, &len))
+				return "there is more on a line than a token, its scope and its "
+				       "name";
+		}
+	}
 	if (set->count == NT_TOKEN_MAX_COUNT)
 		return "there are more than 16 tokens";
-	SHA256((const unsigned char *)token, token_len, set->token[set->count].sum);
-	set->token[set->count++].scope = granted;
+	SHA256((const unsigned char *)secret, secret_len, token.sum);
+	set->token[set->count++] = token;
 	return NULL;
 }
 
-static const char *parse_tokens(const char *text, size_t len, struct token_set *ret_set)
+static int parse_tokens(const char *text, size_t len, struct token_set *ret_set,
+			struct nt_token_error *ret_error)
 {
 	struct token_set set = {.count = 0};
 	const char *end = text + len;
 
-	while (text < end) {
+	for (unsigned int number = 1; text < end; number++) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
-		const char *wrong = parse_line(text, line_end, &set);
+		const char *wrong = parse_line(text, line_end, number, &set);
 
-		if (wrong)
-			return wrong;
+		if (wrong) {
+			(void)snprintf(ret_error->text, sizeof(ret_error->text), "line %u: %s",
+				       number, wrong);
+			return -EINVAL;
+		}
 		text = line_end + 1;
 	}
-	if (!set.count)
-		return "it holds no token";
+	if (!set.count) {
+		(void)snprintf(ret_error->text, sizeof(ret_error->text), "it holds no token");
+		return -EINVAL;
+	}
 	*ret_set = set;
-	return NULL;
+	return 0;
 }
 
 static void erase(struct nt_buf *buf)
@@ -110,22 +137,27 @@ static void erase(struct nt_buf *buf)
 	nt_buf_release(buf);
 }
 
-/* The set is unchanged on failure. *ret_wrong is NULL if the file could not be read. */
-static int load(struct nt_tokens *tokens, const char **ret_wrong)
+static int explain(struct nt_token_error *error, int r)
+{
+	(void)snprintf(error->text, sizeof(error->text), "%s", strerrordesc_np(-r));
+	return r;
+}
+
+/* The set is unchanged on failure. */
+static int load(struct nt_tokens *tokens, struct nt_token_error *ret_error)
 {
 	__attribute__((cleanup(erase))) struct nt_buf text = {0};
 	struct stat st;
 	int r;
 
-	*ret_wrong = NULL;
 	if (stat(tokens->path, &st))
-		return -errno;
+		return explain(ret_error, -errno);
 	r = nt_file_read(tokens->path, FILE_MAX_BYTES, &text);
 	if (r < 0)
+		return explain(ret_error, r);
+	r = parse_tokens((const char *)text.data, text.len, &tokens->set, ret_error);
+	if (r < 0)
 		return r;
-	*ret_wrong = parse_tokens((const char *)text.data, text.len, &tokens->set);
-	if (*ret_wrong)
-		return -EINVAL;
 	tokens->modified = st.st_mtim;
 	tokens->inode = st.st_ino;
 	return 0;
@@ -156,7 +188,7 @@ int nt_tokens_open(const char *path, struct nt_tokens **ret_tokens,
 		   struct nt_token_error *ret_error)
 {
 	nt_auto(nt_tokens) struct nt_tokens *tokens = calloc(1, sizeof(*tokens));
-	const char *wrong;
+	struct nt_token_error error;
 	int r;
 
 	ret_error->text[0] = '\0';
@@ -167,7 +199,7 @@ int nt_tokens_open(const char *path, struct nt_tokens **ret_tokens,
 	if (!tokens->path)
 		return -ENOMEM;
 
-	r = load(tokens, &wrong);
+	r = load(tokens, &error);
 	if (r == -ENOENT) {
 		r = make_file(path);
 		if (r < 0) {
@@ -176,11 +208,11 @@ int nt_tokens_open(const char *path, struct nt_tokens **ret_tokens,
 				       strerrordesc_np(-r));
 			return r;
 		}
-		r = load(tokens, &wrong);
+		r = load(tokens, &error);
 	}
 	if (r < 0) {
-		(void)snprintf(ret_error->text, sizeof(ret_error->text), "token file '%s': %s",
-			       path, wrong ? wrong : strerrordesc_np(-r));
+		(void)snprintf(ret_error->text, sizeof(ret_error->text),
+			       "token file '%.350s': %.140s", path, error.text);
 		return r;
 	}
 	*ret_tokens = nt_take(tokens);
@@ -198,7 +230,6 @@ void nt_tokens_close(struct nt_tokens *tokens)
 
 static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
 {
-	const char *wrong;
 	struct stat st;
 
 	if (mono_ns - tokens->looked_ns < NT_SECOND)
@@ -208,35 +239,46 @@ static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
 	    st.st_mtim.tv_nsec == tokens->modified.tv_nsec && st.st_ino == tokens->inode)
 		tokens->is_old = false;
 	else /* possibly half-written: the old tokens stay valid until it is complete */
-		tokens->is_old = load(tokens, &wrong) < 0;
+		tokens->is_old = load(tokens, &tokens->problem) < 0;
 }
 
-enum nt_token_scope nt_tokens_check(struct nt_tokens *tokens, const void *bearer, size_t len,
-				    uint64_t mono_ns)
+bool nt_tokens_find_sum(struct nt_tokens *tokens, const unsigned char sum[NT_TOKEN_SUM_BYTES],
+			uint64_t mono_ns, struct nt_token_holder *ret_holder)
 {
-	unsigned char sum[SHA256_DIGEST_LENGTH];
-	enum nt_token_scope scope = NT_TOKEN_NONE;
+	bool found = false;
 
-	if (len > NT_TOKEN_MAX_BYTES)
-		return NT_TOKEN_NONE;
-	SHA256(bearer, len, sum);
 	pthread_mutex_lock(&tokens->lock);
 	look_again(tokens, mono_ns);
 	for (size_t i = 0; i < tokens->set.count; i++) {
-		if (!CRYPTO_memcmp(sum, tokens->set.token[i].sum, sizeof(sum)))
-			scope = tokens->set.token[i].scope;
+		if (CRYPTO_memcmp(sum, tokens->set.token[i].sum, NT_TOKEN_SUM_BYTES) != 0)
+			continue;
+		*ret_holder = tokens->set.token[i];
+		found = true;
 	}
 	pthread_mutex_unlock(&tokens->lock);
-	return scope;
+	return found;
 }
 
-bool nt_tokens_are_old(struct nt_tokens *tokens, uint64_t mono_ns)
+bool nt_tokens_find(struct nt_tokens *tokens, const void *bearer, size_t len, uint64_t mono_ns,
+		    struct nt_token_holder *ret_holder)
+{
+	unsigned char sum[SHA256_DIGEST_LENGTH];
+
+	if (len > NT_TOKEN_MAX_BYTES)
+		return false;
+	SHA256(bearer, len, sum);
+	return nt_tokens_find_sum(tokens, sum, mono_ns, ret_holder);
+}
+
+bool nt_tokens_are_old(struct nt_tokens *tokens, uint64_t mono_ns, struct nt_token_error *ret_error)
 {
 	bool old;
 
 	pthread_mutex_lock(&tokens->lock);
 	look_again(tokens, mono_ns);
 	old = tokens->is_old;
+	if (old && ret_error)
+		*ret_error = tokens->problem;
 	pthread_mutex_unlock(&tokens->lock);
 	return old;
 }

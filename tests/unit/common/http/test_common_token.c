@@ -50,22 +50,68 @@ static int open_tokens(struct nt_tokens **ret_tokens)
 
 static void a_token_file_with_mistakes_is_refused_by_name(void **state)
 {
-	static const char *const bad[] = {
-		"",
-		"# nothing\n\n",
-		"short\n",
-		"administrator-0123456789 owner\n",
-		"administrator-0123456789 read more\n",
-		"administrat\001r-0123456789\n",
+	static const struct {
+		const char *text, *wrong;
+	} bad[] = {
+		{"", "it holds no token"},
+		{"# nothing\n\n", "it holds no token"},
+		{"short\n", "line 1: a token has 16"},
+		{"# one\n\nadministrator-0123456789 owner\n", "line 3: a scope is"},
+		{"administrator-0123456789 read my/name\n", "line 1: a name has"},
+		{"administrator-0123456789 read a more\n", "line 1: there is more"},
+		{"administrator-0123456789\nadministrat\001r-0123456789\n", "line 2: a token has"},
+		{"administrator-0123456789 read "
+		 "a-name-of-sixty-four-letters-which-is-one-more-than-is-accepted..\n",
+		 "line 1: a name has"},
 	};
 	struct nt_tokens *tokens = NULL;
+	struct nt_token_error error;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_tokens(bad[i]);
-		assert_int_equal(open_tokens(&tokens), -EINVAL);
+		write_tokens(bad[i].text);
+		assert_int_equal(nt_tokens_open(token_file, &tokens, &error), -EINVAL);
 		assert_null(tokens);
+		assert_non_null(strstr(error.text, token_file));
+		assert_non_null(strstr(error.text, bad[i].wrong));
 	}
+}
+
+static void check_holder(struct nt_tokens *tokens, const char *token, enum nt_token_scope scope,
+			 const char *name)
+{
+	struct nt_token_holder holder, same;
+
+	assert_true(nt_tokens_find(tokens, token, strlen(token), 0, &holder));
+	assert_int_equal(holder.scope, scope);
+	assert_string_equal(holder.name, name);
+	assert_true(nt_tokens_find_sum(tokens, holder.sum, 0, &same));
+	assert_string_equal(same.name, name);
+	holder.sum[0] ^= 1;
+	assert_false(nt_tokens_find_sum(tokens, holder.sum, 0, &same));
+}
+
+static void a_token_has_the_name_of_its_line(void **state)
+{
+	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
+
+	(void)state;
+	write_tokens("# people\n"
+		     "alices-old-token-0123 admin alice # until May\n"
+		     "alices-new-token-0123\tadmin \t alice\r\n"
+		     "grafanas-token-0123 read grafana.prod_1-2\n"
+		     "token-without-name read# is no comment, so this is refused\n");
+	assert_int_equal(open_tokens(&(struct nt_tokens *){NULL}), -EINVAL);
+	write_tokens("# people\n"
+		     "alices-old-token-0123 admin alice # until May\n"
+		     "alices-new-token-0123\tadmin \t alice\r\n"
+		     "grafanas-token-0123 read grafana.prod_1-2\n"
+		     "token-without-name\n");
+	assert_int_equal(open_tokens(&tokens), 0);
+	check_holder(tokens, "alices-old-token-0123", NT_TOKEN_ADMIN, "alice");
+	check_holder(tokens, "alices-new-token-0123", NT_TOKEN_ADMIN, "alice");
+	check_holder(tokens, "grafanas-token-0123", NT_TOKEN_READ, "grafana.prod_1-2");
+	check_holder(tokens, "token-without-name", NT_TOKEN_ADMIN, "line 5");
 }
 
 static void more_tokens_than_the_cap_are_refused(void **state)
@@ -85,7 +131,10 @@ static void more_tokens_than_the_cap_are_refused(void **state)
 
 static enum nt_token_scope scope_of(struct nt_tokens *tokens, const char *token, uint64_t now_ns)
 {
-	return nt_tokens_check(tokens, token, strlen(token), now_ns);
+	struct nt_token_holder holder;
+
+	return nt_tokens_find(tokens, token, strlen(token), now_ns, &holder) ? holder.scope
+									     : NT_TOKEN_NONE;
 }
 
 static void a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all(void **state)
@@ -112,18 +161,21 @@ static void whether_the_tokens_are_still_those_of_the_file_is_told(void **state)
 {
 	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
 	uint64_t now_ns = 10 * NT_SECOND;
+	struct nt_token_error why;
 
 	(void)state;
 	write_tokens("old-token-0123456789\n");
 	assert_int_equal(open_tokens(&tokens), 0);
-	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
-	write_tokens("oops\n");
-	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND, NULL));
+	write_tokens("new-token-0123456789\noops\n");
+	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND, &why));
+	assert_non_null(strstr(why.text, "line 2: a token has 16"));
 	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_ADMIN);
 	write_tokens("new-token-0123456789\n");
-	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	assert_false(nt_tokens_are_old(tokens, now_ns += NT_SECOND, NULL));
 	assert_int_equal(unlink(token_file), 0);
-	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND));
+	assert_true(nt_tokens_are_old(tokens, now_ns += NT_SECOND, &why));
+	assert_string_equal(why.text, "No such file or directory");
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -132,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_token_file_with_mistakes_is_refused_by_name),
+		TEST(a_token_has_the_name_of_its_line),
 		TEST(more_tokens_than_the_cap_are_refused),
 		TEST(a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all),
 		TEST(whether_the_tokens_are_still_those_of_the_file_is_told),
