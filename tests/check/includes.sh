@@ -60,6 +60,7 @@ engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
 aggregator/group: control engine detect proto common
+aggregator/page: common
 aggregator/api: control engine detect proto common
 aggregator: control engine detect proto common
 cli/readers: engine detect proto common
