@@ -76,6 +76,11 @@ export function age(since, until) {
   return span(((until ? Date.parse(until) : Date.now()) - Date.parse(since)) / 1000);
 }
 
+/** For render(): what shows an age is drawn anew every minute. */
+export function minute() {
+  return Math.floor(Date.now() / 60000);
+}
+
 /** Three significant digits with a unit of the given steps. */
 export function amount(value, unit = "") {
   if (typeof value !== "number")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Incidents: as cards, as a list, and one with its evidence, stacks and history.
 import { get, list as readList } from "./client.js";
-import { age, amount, duration, el, incidentPath, jobPath, link, percent, render, table, time } from "./dom.js";
+import { age, amount, duration, el, incidentPath, jobPath, link, minute, percent, render, table, time } from "./dom.js";
 
 const SEVERITIES = ["critical", "warning", "info"];
 const SHOWN = 200;
@@ -143,7 +143,7 @@ export function one(main, id) {
     if (!isShown)
       main.replaceChildren(part);
     isShown = true;
-    render(part, [incident, jobOf(incident, jobs.items)?.id], () => [
+    render(part, [incident, jobOf(incident, jobs.items)?.id, minute()], () => [
       el("article", { class: incident.severity }, heading(incident, "h1", incident.summary || id), facts(incident, jobs.items),
         el("ul", { class: "facts" }, fact("state", el("span", { class: incident.state }, incident.state)),
           fact("confidence", percent(incident.confidence)), fact("tier", incident.tier || "–"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A job: its incidents, rank × time, a rank that was chosen, and its links.
 import { get, list } from "./client.js";
-import { amount, duration, el, jobPath, percent, render, table, time } from "./dom.js";
+import { amount, duration, el, jobPath, minute, percent, render, table, time } from "./dom.js";
 import { bySeverity, card, namedRanks } from "./incident.js";
 import { RankMap } from "./map.js";
 import { LinkMatrix } from "./matrix.js";
@@ -87,7 +87,7 @@ export function one(main, id, firstRank) {
     isShown = true;
     render(head, job, () => [el("h1", {}, job.name), facts(job),
       job.owner ? el("p", { class: "notes" }, `Another aggregator has the ranks of this job: ${job.owner}.`) : null]);
-    render(incidentPart, [own, job.id], () => own.map((incident) => card(incident, [job])));
+    render(incidentPart, [own, job.id, minute()], () => own.map((incident) => card(incident, [job])));
     if (job.owner) {
       mapPart.hidden = linkPart.hidden = true;
       return;

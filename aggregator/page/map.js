@@ -172,7 +172,7 @@ export class RankMap {
     this.port.style.height = this.height() + AXIS + "px";
     this.caption.textContent = `${this.ranks} ranks over the last half hour, in cells of about ten seconds. ` +
       (all > 1 ? `One row shows, in each cell, the rank with the largest excess of ${all}. ` : "") + "Numbered frames mark incidents.";
-    this.hint = "Point at a cell, or use the arrow keys, to read its value.";
+    this.hint = "Point at a cell, or use the arrow keys, to read its value. N: next culprit. Z: all or single ranks. Enter: the rank.";
     if (!this.cursor)
       this.value.textContent = this.hint;
     this.draw();
@@ -297,6 +297,13 @@ export class RankMap {
         context.strokeStyle = ink("text");
         context.lineWidth = 2;
         context.strokeRect(...box);
+        context.font = "700 12px system-ui, sans-serif";
+        context.textAlign = "right";
+        context.lineWidth = 3;
+        context.strokeStyle = ink("ground");
+        context.strokeText(String(mark.number), from - 4, top + size / 2 + 4);
+        context.fillStyle = ink("text");
+        context.fillText(String(mark.number), from - 4, top + size / 2 + 4);
       }
     }
     context.restore();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first view: what is wrong now, jobs, nodes by score, links that lose or repeat data; and all nodes.
 import { list } from "./client.js";
-import { amount, duration, el, jobPath, link, percent, rate, render, table, time } from "./dom.js";
+import { amount, duration, el, jobPath, link, minute, percent, rate, render, table, time } from "./dom.js";
 import { bySeverity, card } from "./incident.js";
 
 const SHOWN_JOBS = 200, SHOWN_NODES = 20, SHOWN_LINKS = 20;
@@ -9,7 +9,7 @@ const LINK_JOBS = 4; // whose links are read
 const LINKS_MS = 30000;
 
 function jobsTable(jobs, more) {
-  return [table("Jobs" + (more ? `, the first ${jobs.length}` : ""), [
+  return [table("Running jobs first" + (more ? `; the first ${jobs.length}` : ""), [
     ["Job", (job) => link(jobPath(job.id), job.name)],
     ["Namespace", (job) => job.namespace],
     ["State", (job) => el("span", { class: job.state }, job.state)],
@@ -95,7 +95,7 @@ export function overview(main) {
     incidents.items.sort(bySeverity);
     document.title = (incidents.items.length ? `(${incidents.items.length}) ` : "") + "NeuTracer";
     render(head, headline(incidents), (text) => el("h1", {}, text));
-    render(firing, [incidents, jobs.items.map((job) => [job.id, job.incidents])], () =>
+    render(firing, [incidents, jobs.items.map((job) => [job.id, job.incidents]), minute()], () =>
       incidents.items.map((one) => card(one, jobs.items)));
     render(jobPart, jobs, () => [el("h2", {}, "Jobs"),
       jobs.items.length ? jobsTable(jobs.items, jobs.more) : el("p", {}, "No job is observed.")]);

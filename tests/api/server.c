@@ -4,9 +4,10 @@
  * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
  * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
  * also delivers what it stores, and with NT_RECEIVERS_FILE to the receivers of that file. A line
- * "firing ID", "hostile ID" (with long and hostile names) or "resolved ID" on its input puts an
- * incident, and is repeated on its output when that is in the store; otherwise that says "refused
- * ID".
+ * "firing ID", "hostile ID" (with long and hostile names), "attacking ID" (with names that are HTML) or
+ * "resolved ID" on its input puts an incident, and is repeated on its output when that is in the store;
+ * otherwise that says "refused ID". "cells N" gives the timeline of the first job N cells.
+ * NT_TEST_RANKS is the number of its ranks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,16 +43,51 @@ static void make_hostile(struct nt_wire_incident *incident)
 	incident->culprits = sizeof(culprit) / sizeof(culprit[0]);
 }
 
+/* What a page that trusted its data would run. */
+static void make_attacking(struct nt_wire_incident *incident)
+{
+	static const char script[] = "</script><script>document.title='got'</script>";
+	static const char image[] = "<img src=x onerror=\"document.title='got'\">";
+	static struct nt_wire_evidence evidence[] = {
+		{.what = image, .unit = script, .method = image}};
+	static struct nt_wire_stack_frame frame[] = {
+		{.function = image, .file = script, .line = 7}};
+	static struct nt_wire_incident_stack stack[] = {{.rank = 5,
+							 .is_culprit = true,
+							 .real_ns = NT_TEST_TIME_NS,
+							 .stack = {.name = image,
+								   .state = script,
+								   .wait = image,
+								   .interpreter = script,
+								   .frame = frame,
+								   .frames = 1,
+								   .python_reason = image,
+								   .native_reason = script}}};
+	static struct nt_culprit culprit;
+
+	culprit = nt_test_rank_5;
+	culprit.node = culprit.pod = image;
+	culprit.gpu = culprit.container = script;
+	incident->job = incident->cause = script;
+	incident->namespace = incident->summary = image;
+	incident->culprit = &culprit;
+	incident->evidence = evidence;
+	incident->stack = stack;
+	incident->stacks = 1;
+}
+
 static int put(struct nt_store *store, const char *id, const char *state)
 {
-	bool hostile = !strcmp(state, "hostile");
+	bool hostile = !strcmp(state, "hostile"), attacking = !strcmp(state, "attacking");
 	struct nt_wire_incident incident =
-		nt_test_incident(id, hostile ? "firing" : state, &nt_test_rank_5, 1);
+		nt_test_incident(id, hostile || attacking ? "firing" : state, &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
 	int r;
 
 	if (hostile)
 		make_hostile(&incident);
+	if (attacking)
+		make_attacking(&incident);
 	r = sink.incident(sink.data, &incident);
 
 	if (r < 0)
@@ -71,15 +107,34 @@ static void fill(struct nt_store *store)
 	(void)put(store, "00000000000000f2", "firing");
 }
 
-/* "firing ID" or "resolved ID" */
-static void obey(struct nt_store *store, char *line)
+static struct nt_snapshot *make_snapshot(uint64_t cells)
+{
+	const char *text = getenv("NT_TEST_RANKS");
+	uint64_t ranks = NT_TEST_RANKS;
+
+	if (text && nt_parse_u64(text, strlen(text), NT_TEST_RANKS, 1 << 17, &ranks) < 0)
+		(void)fprintf(stderr, "NT_TEST_RANKS is not a number of ranks\n");
+	return nt_test_snapshot_of(ranks, cells,
+				   NT_TEST_TIME_NS + (cells - NT_TEST_CELLS) * NT_TIMELINE_CELL_NS);
+}
+
+/* "firing ID", "resolved ID", "cells N" … */
+static void obey(struct nt_store *store, struct nt_board *board, char *line)
 {
 	char *id = strchr(line, ' ');
+	uint64_t cells;
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!id)
 		return;
 	*id++ = '\0';
+	if (!strcmp(line, "cells")) {
+		if (nt_parse_u64(id, strlen(id), 1, NT_TIMELINE_CELLS, &cells) == 0)
+			nt_board_post(board, make_snapshot(cells));
+		(void)printf("%s %s\n", line, id);
+		(void)fflush(stdout);
+		return;
+	}
 	(void)printf("%s %s\n", put(store, id, line) < 0 ? "refused" : line, id);
 	(void)fflush(stdout);
 }
@@ -203,7 +258,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	secure = access(cert_path, R_OK) == 0;
 	if (nt_board_new(&board) < 0)
 		return 1;
-	nt_board_post(board, nt_test_snapshot());
+	nt_board_post(board, make_snapshot(NT_TEST_CELLS));
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
 	    nt_profile_desk_new(&profile_desk) < 0)
 		return 1;
@@ -235,7 +290,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	(void)printf("%u\n", nt_api_port(api));
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
-		obey(store, line);
+		obey(store, board, line);
 	nt_api_stop(nt_take(api));
 	nt_receivers_stop(&receivers);
 	nt_store_close(nt_take(store));
