@@ -365,6 +365,17 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 	pthread_mutex_unlock(&store->lock);
 }
 
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data)
+{
+	pthread_mutex_lock(&store->lock);
+	store->stored = stored;
+	store->stored_data = data;
+	pthread_mutex_unlock(&store->lock);
+}
+
 /* ---- interfaces ------------------------------------------------------------------------------ */
 
 struct nt_sink nt_store_sink(struct nt_store *store)

@@ -70,6 +70,15 @@ struct nt_state_store nt_store_states(struct nt_store *store);
 /* Called in the writer's thread after messages were queued; set before the first incident. */
 void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void *data);
 
+/*
+ * Called in the writer's thread after a version of an incident was stored, with the lock held: it
+ * must not call the store. is_new: the store did not have the incident. Set before the first one.
+ */
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data);
+
 /* Every few seconds, from one thread: writes unsaved incidents, prunes, checkpoints the WAL. */
 void nt_store_tick(struct nt_store *store, uint64_t real_ns);
 

@@ -29,6 +29,8 @@ struct nt_store {
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);
 	void *queued_data;
+	void (*stored)(void *data, const struct nt_wire_incident *incident, bool is_new);
+	void *stored_data;
 
 	pthread_mutex_t read_lock; /* covers the reading connection; never held with `lock` */
 	sqlite3 *reader;

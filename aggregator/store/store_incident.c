@@ -122,6 +122,8 @@ static int put_now(struct nt_store *store, const struct nt_wire_incident *incide
 	atomic_fetch_add(&store->outbox_now, queued);
 	if (queued && store->queued)
 		store->queued(store->queued_data);
+	if (store->stored)
+		store->stored(store->stored_data, incident, !existed);
 	return 0;
 }
 
