@@ -162,6 +162,7 @@ static enum nt_exit open_store(struct running *running)
 		.shared = is_shared(config),
 		.accepts = nt_receiver_configs_accept,
 		.accepts_data = running->receivers.configs,
+		.flap = nt_receivers_flap_control(config),
 	};
 	struct nt_store_error error = {0};
 
@@ -421,6 +422,15 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 	}
 }
 
+/* Heartbeats stop where the detection loop does. */
+static void keep_heartbeats(struct running *running, uint64_t now_ns)
+{
+	char text[160];
+
+	if (running->receivers.notify && check_loop(running, text) == 0)
+		nt_notify_keep_alive(running->receivers.notify, now_ns + STUCK_NS);
+}
+
 /* Runs until a stop signal or the failure of the deciding thread. */
 static void tend(struct running *running, const sigset_t *signals)
 {
@@ -433,6 +443,7 @@ static void tend(struct running *running, const sigset_t *signals)
 		look_at_bus(running, nt_clock_mono_ns());
 		look_at_store(running, nt_clock_mono_ns());
 		look_at_tokens(running, nt_clock_mono_ns());
+		keep_heartbeats(running, nt_clock_mono_ns());
 		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
 			continue;
 		tended_ns = nt_clock_mono_ns();

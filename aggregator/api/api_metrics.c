@@ -52,6 +52,10 @@ enum {
 	OUTBOX_SKIPPED,
 	OUTBOX_ADOPTED,
 	OUTBOX_WAITING,
+	OUTBOX_FLAPS,
+	OUTBOX_FLAPS_NOW,
+	OUTBOX_FLAP_HELD,
+	OUTBOX_FLAP_UNCOUNTED,
 	NOTIFY_SENT,
 	NOTIFY_RETRIED,
 	NOTIFY_FAILED,
@@ -162,6 +166,16 @@ static const struct nt_metric table[METRICS] = {
 	[OUTBOX_ADOPTED] =
 		{NOTIFY "adopted_total", NT_METRIC_COUNTER,
 		 "Messages taken over from another aggregator, which may have sent them.", NULL},
+	[OUTBOX_FLAPS] = {NOTIFY "flaps_total", NT_METRIC_COUNTER,
+			  "Culprits whose incidents began and ended too often to send each.", NULL},
+	[OUTBOX_FLAPS_NOW] = {NOTIFY "flaps", NT_METRIC_GAUGE,
+			      "Culprits whose messages are held now, as they flap.", NULL},
+	[OUTBOX_FLAP_HELD] = {NOTIFY "flap_held_total", NT_METRIC_COUNTER,
+			      "Messages of beginnings that were held, as the culprit flaps.", NULL},
+	[OUTBOX_FLAP_UNCOUNTED] = {NOTIFY "flap_uncounted_total", NT_METRIC_COUNTER,
+				   "Beginnings and ends over the cap of flap control, which does "
+				   "not hold their messages.",
+				   NULL},
 	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
 	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			 "result=\"sent\""},
@@ -291,6 +305,10 @@ static void set_store(struct nt_metrics *metrics, struct nt_store *store)
 	nt_metrics_set(metrics, OUTBOX_SKIPPED, stats.queue_skipped);
 	nt_metrics_set(metrics, OUTBOX_ADOPTED, stats.adopted);
 	nt_metrics_set(metrics, OUTBOX_WAITING, stats.outbox_now);
+	nt_metrics_set(metrics, OUTBOX_FLAPS, stats.flaps);
+	nt_metrics_set(metrics, OUTBOX_FLAPS_NOW, stats.flaps_now);
+	nt_metrics_set(metrics, OUTBOX_FLAP_HELD, stats.flap_held);
+	nt_metrics_set(metrics, OUTBOX_FLAP_UNCOUNTED, stats.flap_uncounted);
 }
 
 static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notify)

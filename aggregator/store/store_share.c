@@ -389,7 +389,7 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 		delivery.severity = nt_store_severity_name(row->severity);
 	}
 	delivery.deliveries = 0;
-	r = nt_store_body(&delivery, row->resolved, &body);
+	r = nt_store_body(&delivery, row->resolved, 0, &body);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(
