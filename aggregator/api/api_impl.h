@@ -116,6 +116,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_timeline, nt_api_page, nt_api_page_asset;
 nt_api_handler nt_api_node_scores, nt_api_node_series;
+nt_api_handler nt_api_events;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_profile, nt_api_take_profile;

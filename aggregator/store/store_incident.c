@@ -122,6 +122,8 @@ static int put_now(struct nt_store *store, const struct nt_wire_incident *incide
 	atomic_fetch_add(&store->outbox_now, queued);
 	if (queued && store->queued)
 		store->queued(store->queued_data);
+	if (store->stored)
+		store->stored(store->stored_data, incident, !existed);
 	return 0;
 }
 
@@ -213,7 +215,8 @@ static int remove_oldest(struct nt_store *store, uint64_t until_ns, size_t most,
 			  "DELETE FROM incident WHERE number IN (SELECT number FROM incident"
 			  " WHERE state = 'resolved' AND until_ns < ? AND NOT EXISTS"
 			  " (SELECT 1 FROM message WHERE message.incident = incident.id"
-			  "  AND message.state = 'waiting') ORDER BY number LIMIT ?)",
+			  "  AND message.state = 'waiting') AND id NOT IN"
+			  " (SELECT incident FROM flap_open) ORDER BY number LIMIT ?)",
 			  &remove);
 	if (r == 0) {
 		nt_db_bind_number(remove, 1, until_ns);

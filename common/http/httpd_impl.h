@@ -9,6 +9,7 @@
 
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
+#include "common/http/httpd_stream.h"
 #include "common/http/limiter.h"
 #include "common/http/session.h"
 #include "common/http/target.h"
@@ -33,6 +34,7 @@ struct nt_httpd {
 	struct nt_buf cert, key; /* PEM, with a NUL at the end */
 
 	struct nt_slots slots;
+	struct nt_streams streams;
 	bool reaper_runs;
 	pthread_t reaper;
 
@@ -71,13 +73,5 @@ NT_MUST_CHECK int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request
 
 /* Fills the identity of the request, or its refusal. -ENOMEM. */
 NT_MUST_CHECK int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request);
-
-/* Fills the error, and returns r. */
-int nt_httpd_fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* A listening socket, which the caller closes, and its port. Or the error is filled. */
-NT_MUST_CHECK int nt_httpd_bind(const char *text, int *ret_fd, uint16_t *ret_port,
-				struct nt_httpd_error *error);
 
 #endif
