@@ -280,7 +280,7 @@ export class RankMap {
   }
 
   paintMarks(context, first, last, ink) {
-    const size = this.rowHeight(), off = size < 8 ? 2 : 0;
+    const size = this.rowHeight(), off = size < 8 ? 2 : 0, numbers = new Map();
     context.save();
     context.beginPath();
     context.rect(NAMES, 0, this.port.clientWidth, this.height());
@@ -297,16 +297,26 @@ export class RankMap {
         context.strokeStyle = ink("text");
         context.lineWidth = 2;
         context.strokeRect(...box);
-        context.font = "700 12px system-ui, sans-serif";
-        context.textAlign = "right";
-        context.lineWidth = 3;
-        context.strokeStyle = ink("ground");
-        context.strokeText(String(mark.number), from - 4, top + size / 2 + 4);
-        context.fillStyle = ink("text");
-        context.fillText(String(mark.number), from - 4, top + size / 2 + 4);
+        const place = `${Math.round(from)} ${row}`;
+        numbers.set(place, { x: from - 4, y: top + size / 2 + off, text: [numbers.get(place)?.text, mark.number].filter(Boolean).join(", ") });
       }
     }
+    this.paintNumbers(context, [...numbers.values()], ink);
     context.restore();
+  }
+
+  /** Left of the frames: several incidents may begin in one place. */
+  paintNumbers(context, numbers, ink) {
+    context.font = "700 12px system-ui, sans-serif";
+    context.textAlign = "right";
+    context.lineWidth = 3;
+    context.strokeStyle = ink("ground");
+    context.fillStyle = ink("text");
+    for (const { x, y, text } of numbers) {
+      const middle = Math.max(8, Math.min(this.height() - 8, y)) + 4;
+      context.strokeText(text, Math.max(NAMES + 8 * text.length, x), middle);
+      context.fillText(text, Math.max(NAMES + 8 * text.length, x), middle);
+    }
   }
 
   markedRows(mark) {
@@ -342,8 +352,9 @@ export class RankMap {
     const size = this.rowHeight(), taken = [];
     const named = new Set(this.marks.flatMap((mark) => this.markedRows(mark)));
     const put = (row, bold) => {
-      const y = (row + .5) * size - this.port.scrollTop;
-      if (y < 4 || y > this.height() - 2 || taken.some((other) => Math.abs(other - y) < 14))
+      const middle = (row + .5) * size - this.port.scrollTop;
+      const y = Math.max(8, Math.min(this.height() - 8, middle));
+      if (middle < 0 || middle > this.height() || taken.some((other) => Math.abs(other - y) < 14))
         return;
       taken.push(y);
       context.font = (bold ? "700 " : "") + "12px system-ui, sans-serif";
