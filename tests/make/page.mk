@@ -10,3 +10,7 @@ $(B)/test/pages: $(B)/obj/tests/page/pages.o $(call archives,$(libs_neutracer))
 	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer)
 
 check_e2e_needs += $(B)/test/pages
+
+.PHONY: bench-page
+bench-page: $(B)/test/api-server ## first paint and frames of the web page in headless Chromium (RANKS=16384)
+	NT_API_SERVER=$< bench/page.py $(RANKS)
