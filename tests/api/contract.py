@@ -27,7 +27,7 @@ def long_targets(server):
             break
         if line.startswith("  /"):
             path = line.strip(" :").replace("{id}", "x")
-        elif path and line in ("    get:", "    post:"):
+        elif path and line in ("    get:", "    post:", "    delete:"):
             asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
             asked.request(line.strip(" :").upper(), f"{path}?limit={'1' * 5000}")
             answer = asked.getresponse()
