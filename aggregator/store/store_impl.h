@@ -138,6 +138,29 @@ NT_MUST_CHECK int nt_store_body(const struct nt_wire_incident *incident, bool re
 				uint64_t flaps, struct nt_buf *body);
 void nt_store_count_outbox(struct nt_store *store);
 
+/* ---- store_handling.c ------------------------------------------------------------------------ */
+
+/* The columns of a select, from `first` on: those of NT_STORE_HANDLING_COLUMNS. */
+#define NT_STORE_HANDLING_COLUMNS                                                                  \
+	"coalesce(handling.revision, 0), handling.acknowledged_ns, handling.acknowledged_by,"      \
+	" handling.silenced_ns, handling.silenced_by, handling.silenced_until_ns, handling.notes"
+void nt_store_read_handling(sqlite3_stmt *select, int first,
+			    struct nt_store_handling *ret_handling);
+/* The caller holds the lock. *ret_until_ns is 0 unless it is silenced at real_ns. */
+NT_MUST_CHECK int nt_store_silenced_until(struct nt_store *store, const char *id, uint64_t real_ns,
+					  uint64_t *ret_until_ns);
+/*
+ * Inside a transaction, when an incident ends: removes the firing messages to the receiver that wait
+ * for the end of a silence, and counts them as skipped.
+ */
+NT_MUST_CHECK int nt_store_drop_silenced(struct nt_store *store, const char *id,
+					 const char *receiver);
+/* Inside a transaction: removes those of incidents that are no longer stored. */
+NT_MUST_CHECK int nt_store_forget_handling(struct nt_store *store);
+/* Locks the reading connection, until nt_store_end_read(). */
+void nt_store_begin_read(struct nt_store *store);
+void nt_store_end_read(struct nt_store *store);
+
 /* ---- store_share.c: of nt_sink; store_state.c: of nt_state_store ----------------------------- */
 
 int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_ours);
