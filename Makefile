@@ -59,9 +59,9 @@ programs := $(foreach p,neutracer-agent neutracer-aggregator neutracer,\
 libs_neutracer-agent := agent control proto common
 libs_neutracer-aggregator := aggregator engine detect control proto common
 libs_neutracer := cli engine detect proto common
-link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lmicrohttpd -lcurl -ljansson -lcrypto -lcyaml -lpthread
-link_neutracer-aggregator := -llapacke -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
-link_neutracer := -llapacke -lprotobuf-c -lrdkafka -ljansson -lcurl -lcyaml -lsqlite3 -larchive -lmicrohttpd -lcrypto -lz -lm -lpthread
+link_neutracer-agent := -lbpf -lelf -lz -lprotobuf-c -lrdkafka -lmicrohttpd -lgnutls -lcurl -ljansson -lcrypto -lcyaml -lpthread
+link_neutracer-aggregator := -llapacke -lprotobuf-c -lrdkafka -lmicrohttpd -lgnutls -ljansson -lsqlite3 -lcurl -lcyaml -lcrypto -lm -lpthread
+link_neutracer := -llapacke -lprotobuf-c -lrdkafka -ljansson -lcurl -lcyaml -lsqlite3 -larchive -lmicrohttpd -lgnutls -lcrypto -lz -lm -lpthread
 
 bpf_objects := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 skeletons := $(bpf_objects:%=$(GEN)/%.skel.h)
@@ -131,7 +131,7 @@ $(foreach p,$(programs),$(eval $(call program_rule,$(p))))
 unit_folders := tests/unit/ $(wildcard tests/unit/*/ tests/unit/*/*/ tests/unit/*/*/*/)
 unit_headers := $(wildcard $(unit_folders:%=%*.h))
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard $(unit_folders:%=%test_*.c)))
-link_tests := -llapacke -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd -ljansson -lsqlite3 -larchive -lcurl -lcyaml -lcrypto -lz -lm -lpthread
+link_tests := -llapacke -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd -lgnutls -ljansson -lsqlite3 -larchive -lcurl -lcyaml -lcrypto -lz -lm -lpthread
 
 $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
 	@mkdir -p $(@D)

@@ -10,11 +10,18 @@
 #include "common/kube/kube.h"
 #include "common/options/opt.h"
 
+enum nt_tls_client_auth {
+	NT_TLS_CLIENT_REQUIRED,
+	NT_TLS_CLIENT_OPTIONAL,
+};
+
 struct nt_aggregator_config {
 	char *bus;
 	struct nt_bus_security bus_security;
 	char *member, *advertise; /* NULL: none */
 	char *listen, *token_file, *tls_cert_file, *tls_key_file;
+	char *tls_client_ca_file; /* NULL: none */
+	uint32_t tls_client_auth; /* enum nt_tls_client_auth */
 	bool metrics_open;
 	char *store; /* "": none */
 	uint64_t store_bytes;

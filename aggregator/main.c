@@ -296,11 +296,14 @@ static int rebaseline(void *data, const char *job_id)
 static enum nt_exit open_api(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
-	const struct nt_api_options options = {
+	nt_autofree char *audit_file = NULL;
+	struct nt_api_options options = {
 		.listen = config->listen,
 		.token_file = config->token_file,
 		.tls_cert_file = config->tls_cert_file,
 		.tls_key_file = config->tls_key_file,
+		.tls_client_ca_file = config->tls_client_ca_file,
+		.tls_client_optional = config->tls_client_auth == NT_TLS_CLIENT_OPTIONAL,
 		.metrics_open = config->metrics_open,
 		.board = running->board,
 		.store = running->store,
@@ -318,6 +321,11 @@ static enum nt_exit open_api(struct running *running)
 	};
 	struct nt_api_error error;
 
+	if (asprintf(&audit_file, "%s.audit", config->store) < 0) {
+		audit_file = NULL;
+		return NT_EXIT_SYSTEM;
+	}
+	options.audit_file = *config->store ? audit_file : NULL;
 	running->check[0] = (struct nt_api_check){
 		.name = "loop",
 		.vital = true,
@@ -409,14 +417,15 @@ static void look_at_store(struct running *running, uint64_t now_ns)
 /* Warns: a token removed from a file that is now invalid is still accepted. */
 static void look_at_tokens(struct running *running, uint64_t now_ns)
 {
-	const bool is_old = nt_api_tokens_are_old(running->api);
+	struct nt_token_error error;
+	const bool is_old = nt_api_tokens_are_old(running->api, &error);
 
 	switch (nt_fault_notice_look(&running->token_fault_notice, is_old, now_ns)) {
 	case NT_FAULT_NOTICE_BEGINS:
 		(void)nt_warn(0,
-			      "the token file '%s' is missing or not valid: its earlier "
+			      "the token file '%s' is missing or not valid: %s; its earlier "
 			      "tokens remain valid",
-			      running->config->token_file);
+			      running->config->token_file, error.text);
 		break;
 	case NT_FAULT_NOTICE_ENDS:
 		nt_info("the token file '%s' is valid again: its tokens are in use",

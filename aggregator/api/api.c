@@ -47,6 +47,7 @@ static const struct nt_httpd_route routes[] = {
 	{"POST", "/api/v1/levels", NT_HTTPD_ADMIN, json, NULL, nt_api_set_level},
 	{"POST", "/api/v1/profiles", NT_HTTPD_ADMIN, json, NULL, nt_api_take_profile},
 	{"GET", "/api/v1/profiles/{id}", NT_HTTPD_READ, json, NULL, nt_api_profile},
+	{"GET", "/api/v1/audit", NT_HTTPD_ADMIN, json, "limit cursor", nt_api_audit},
 	{"POST", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_begin_session},
 	{"GET", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_session},
 	{"DELETE", "/api/v1/session", NT_HTTPD_READ, json, NULL, nt_api_end_session},
@@ -218,9 +219,12 @@ int nt_api_start(const struct nt_api_options *options, struct nt_api **ret_api,
 		.route = api->route,
 		.routes = options->rebaseline ? ROUTES : ROUTES - 1,
 		.data = api,
+		.on_write = nt_api_note_write,
 		.token_file = options->token_file,
 		.tls_cert_file = options->tls_cert_file,
 		.tls_key_file = options->tls_key_file,
+		.tls_client_ca_file = options->tls_client_ca_file,
+		.tls_client_optional = options->tls_client_optional,
 		.max_connections = options->max_connections,
 		.max_connections_per_ip = options->max_connections_per_ip,
 		.header_timeout_ns = options->header_timeout_ns,
@@ -229,6 +233,12 @@ int nt_api_start(const struct nt_api_options *options, struct nt_api **ret_api,
 		.events = options->event_desk ? nt_event_desk_ring(options->event_desk) : NULL,
 		.stream_life_ns = options->stream_life_ns,
 	};
+	r = nt_audit_open(options->audit_file, &api->audit);
+	if (r < 0) {
+		(void)snprintf(ret_error->text, sizeof(ret_error->text), "audit log '%s': %s",
+			       options->audit_file, strerrordesc_np(-r));
+		return r;
+	}
 	r = nt_httpd_start(&httpd, &api->httpd, &error);
 	if (r < 0) {
 		(void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", error.text);
@@ -243,17 +253,15 @@ void nt_api_stop(struct nt_api *api)
 	if (!api)
 		return;
 	nt_httpd_stop(api->httpd);
+	nt_audit_close(api->audit);
 	free(api->check);
 	free(api->route);
 	free(api);
 }
 
-bool nt_api_tokens_are_old(const struct nt_api *api)
+bool nt_api_tokens_are_old(const struct nt_api *api, struct nt_token_error *ret_error)
 {
-	struct nt_httpd_stats stats;
-
-	nt_httpd_stats(api->httpd, &stats);
-	return stats.tokens_are_old;
+	return nt_httpd_tokens_are_old(api->httpd, ret_error);
 }
 
 uint16_t nt_api_port(const struct nt_api *api)

@@ -17,6 +17,7 @@
 #include "aggregator/notify/notify.h"
 #include "aggregator/store/store.h"
 #include "common/base/cleanup.h"
+#include "common/http/token.h"
 #include "engine/snapshot.h"
 
 /* A health check: returns 0, or a negative errno and the reason in text. Called from any thread. */
@@ -32,6 +33,8 @@ struct nt_api_options {
 	/* created with a new token if missing; NULL: no token needed */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
+	const char *tls_client_ca_file; /* PEM; NULL: no certificates of clients */
+	bool tls_client_optional; /* clients without one are accepted */
 	bool metrics_open; /* /metrics without token */
 	uint32_t max_connections, max_connections_per_ip; /* 0: 1024, 256 */
 	uint64_t header_timeout_ns; /* from accept to the end of the header; 0: 5 s */
@@ -41,6 +44,7 @@ struct nt_api_options {
 	struct nt_store *store; /* borrowed; NULL: only open incidents are known */
 	struct nt_notify *notify; /* borrowed; NULL: there are no receivers */
 	const char *address; /* borrowed: address of this interface for others; NULL: unknown */
+	const char *audit_file; /* borrowed; NULL: the audit log is in memory only */
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
@@ -66,8 +70,11 @@ NT_MUST_CHECK int nt_api_start(const struct nt_api_options *options, struct nt_a
 void nt_api_stop(struct nt_api *api);
 NT_DEFINE_AUTO(nt_api, nt_api_stop)
 
-/* Whether the token file is now invalid or missing; the tokens last read remain valid. */
-bool nt_api_tokens_are_old(const struct nt_api *api);
+/*
+ * Whether the token file is now invalid or missing; the tokens last read remain valid. *ret_error
+ * then has the reason.
+ */
+bool nt_api_tokens_are_old(const struct nt_api *api, struct nt_token_error *ret_error);
 
 /* The TCP port of the listener. */
 uint16_t nt_api_port(const struct nt_api *api);

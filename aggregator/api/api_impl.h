@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "aggregator/api/api.h"
+#include "aggregator/api/audit.h"
 #include "common/http/httpd.h"
 
 struct nt_api {
@@ -14,6 +15,7 @@ struct nt_api {
 	struct nt_api_check *check; /* copy of options.check */
 	struct nt_httpd_route *route;
 	struct nt_httpd *httpd;
+	struct nt_audit *audit;
 	uint64_t started_real_ns;
 };
 
@@ -122,6 +124,11 @@ NT_MUST_CHECK int nt_api_find_rank(const struct nt_snapshot *snapshot, const cha
 NT_MUST_CHECK int nt_api_reply_refusal(const struct nt_httpd_request *request,
 				       struct nt_httpd_reply *reply, int error);
 
+/* ---- api_audit.c ----------------------------------------------------------------------------- */
+
+/* Adds the request to the audit log; `data` is the struct nt_api. */
+void nt_api_note_write(void *data, const struct nt_httpd_write *write);
+
 /* ---- the handlers: `data` is the struct nt_api ----------------------------------------------- */
 
 typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
@@ -137,6 +144,7 @@ nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_profile, nt_api_take_profile;
 nt_api_handler nt_api_receivers, nt_api_test_receiver;
+nt_api_handler nt_api_audit;
 nt_api_handler nt_api_begin_session, nt_api_session, nt_api_end_session;
 nt_api_handler nt_api_healthz, nt_api_readyz, nt_api_metrics, nt_api_contract;
 

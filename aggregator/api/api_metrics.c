@@ -35,6 +35,14 @@ enum {
 	EVENTS_POSTED,
 	EVENTS_REFUSED,
 	EVENTS_EVICTED,
+	HTTP_CERTS_REFUSED,
+	HTTP_SESSIONS,
+	HTTP_SESSIONS_EVICTED,
+	AUDIT_CHANGES,
+	AUDIT_REFUSED,
+	AUDIT_DROPPED,
+	AUDIT_UNWRITTEN,
+	AUDIT_UNREADABLE,
 	STORE_INCIDENTS_WRITTEN,
 	STORE_INCIDENTS_STALE,
 	STORE_STATES_WRITTEN,
@@ -70,6 +78,7 @@ enum {
 
 #define HTTP    "neutracer_aggregator_http_"
 #define EVENTS  "neutracer_aggregator_events_"
+#define AUDIT   "neutracer_aggregator_audit_"
 #define STORE   "neutracer_aggregator_store_"
 #define ENROL   "neutracer_aggregator_enrol_"
 #define REVIEWS "Reviews of tokens in requests for node keys, by result."
@@ -129,6 +138,24 @@ static const struct nt_metric table[METRICS] = {
 			    "Events left out: no memory, or too large.", NULL},
 	[EVENTS_EVICTED] = {EVENTS "evicted_total", NT_METRIC_COUNTER,
 			    "Events removed from the ring by later ones.", NULL},
+	[HTTP_CERTS_REFUSED] = {HTTP "client_certificates_refused_total", NT_METRIC_COUNTER,
+				"Requests whose client certificate was missing or not valid.",
+				NULL},
+	[HTTP_SESSIONS] = {HTTP "sessions", NT_METRIC_GAUGE, "Sessions of browsers now.", NULL},
+	[HTTP_SESSIONS_EVICTED] = {HTTP "sessions_evicted_total", NT_METRIC_COUNTER,
+				   "Sessions ended in favour of a later one, at the cap.", NULL},
+	[AUDIT_CHANGES] = {AUDIT "entries_total", NT_METRIC_COUNTER,
+			   "Entries of the audit log, by result.", "result=\"accepted\""},
+	[AUDIT_REFUSED] = {AUDIT "entries_total", NT_METRIC_COUNTER,
+			   "Entries of the audit log, by result.", "result=\"refused\""},
+	[AUDIT_DROPPED] = {AUDIT "dropped_total", NT_METRIC_COUNTER,
+			   "Oldest entries of the audit log that were removed at its caps.", NULL},
+	[AUDIT_UNWRITTEN] = {AUDIT "unwritten_total", NT_METRIC_COUNTER,
+			     "Entries of the audit log that could not be written to its file.",
+			     NULL},
+	[AUDIT_UNREADABLE] = {AUDIT "unreadable_total", NT_METRIC_COUNTER,
+			      "Lines of the file of the audit log that were left out at the start.",
+			      NULL},
 	[STORE_INCIDENTS_WRITTEN] = {STORE "incident_writes_total", NT_METRIC_COUNTER,
 				     "Versions of incidents written.", NULL},
 	[STORE_INCIDENTS_STALE] = {STORE "incidents_stale_total", NT_METRIC_COUNTER,
@@ -271,6 +298,9 @@ static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
 	nt_metrics_set(metrics, HTTP_STREAMS_REFUSED, stats.streams_refused);
 	nt_metrics_set(metrics, HTTP_STREAMS_DROPPED, stats.streams_dropped);
 	nt_metrics_set(metrics, HTTP_STREAMS_NOW, stats.streams_now);
+	nt_metrics_set(metrics, HTTP_CERTS_REFUSED, stats.certs_refused);
+	nt_metrics_set(metrics, HTTP_SESSIONS, stats.sessions.now);
+	nt_metrics_set(metrics, HTTP_SESSIONS_EVICTED, stats.sessions.evicted);
 }
 
 static void set_events(struct nt_metrics *metrics, struct nt_event_desk *desk)
@@ -281,6 +311,18 @@ static void set_events(struct nt_metrics *metrics, struct nt_event_desk *desk)
 	nt_metrics_set(metrics, EVENTS_POSTED, stats.ring.posted);
 	nt_metrics_set(metrics, EVENTS_REFUSED, stats.ring.refused + stats.failed);
 	nt_metrics_set(metrics, EVENTS_EVICTED, stats.ring.evicted);
+}
+
+static void set_audit(struct nt_metrics *metrics, struct nt_audit *audit)
+{
+	struct nt_audit_stats stats;
+
+	nt_audit_stats(audit, &stats);
+	nt_metrics_set(metrics, AUDIT_CHANGES, stats.changes);
+	nt_metrics_set(metrics, AUDIT_REFUSED, stats.refused);
+	nt_metrics_set(metrics, AUDIT_DROPPED, stats.dropped);
+	nt_metrics_set(metrics, AUDIT_UNWRITTEN, stats.unwritten);
+	nt_metrics_set(metrics, AUDIT_UNREADABLE, stats.unreadable);
 }
 
 static void set_store(struct nt_metrics *metrics, struct nt_store *store)
@@ -383,6 +425,7 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 	set_http(metrics, api->httpd);
 	if (api->options.event_desk)
 		set_events(metrics, api->options.event_desk);
+	set_audit(metrics, api->audit);
 	if (api->options.store)
 		set_store(metrics, api->options.store);
 	if (api->options.notify)

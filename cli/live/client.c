@@ -149,6 +149,10 @@ static int perform(struct nt_client *client, const char *path, const struct nt_b
 	failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->curl_error);
 	if (client->options.ca_file)
 		failed |= curl_easy_setopt(curl, CURLOPT_CAINFO, client->options.ca_file);
+	if (client->options.cert_file)
+		failed |= curl_easy_setopt(curl, CURLOPT_SSLCERT, client->options.cert_file);
+	if (client->options.key_file)
+		failed |= curl_easy_setopt(curl, CURLOPT_SSLKEY, client->options.key_file);
 	if (body) {
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->len);
@@ -185,6 +189,11 @@ static int explain_transport(const struct nt_client *client, CURLcode result,
 			    "no secure connection to %s: %s\n"
 			    "Name the authority that signed its certificate with --ca-file FILE.",
 			    client->options.server, reason);
+	case CURLE_SSL_CERTPROBLEM:
+		return fail(error, NT_EXIT_NETWORK, -EPROTO,
+			    "the certificate of the client cannot be used: %s\n"
+			    "Name a certificate and its key with --cert-file and --key-file.",
+			    reason);
 	default:
 		return fail(error, NT_EXIT_NETWORK, -EPROTO, "invalid response from %s: %s",
 			    client->options.server, reason);
@@ -219,11 +228,6 @@ static int explain_status(const struct nt_client *client, long status, const str
 	nt_autojson json_t *problem = NULL;
 	char detail[256] = "";
 
-	if (status == 403)
-		return fail(error, NT_EXIT_NETWORK, -EACCES,
-			    "the token in '%s' may read, but not change anything\n"
-			    "Use a token of scope admin with --token-file FILE.",
-			    client->options.token_file);
 	if (status == 401 || status == 429)
 		return explain_denied(client, error);
 	if (reply->len && nt_json_load(reply->data, reply->len, &problem) == 0) {
@@ -231,6 +235,16 @@ static int explain_status(const struct nt_client *client, long status, const str
 			       nt_json_get_text(problem, "detail", ""));
 		defuse(detail);
 	}
+	if (status == 403 && !strcmp(nt_json_get_text(problem, "code", ""), "client_certificate"))
+		return fail(error, NT_EXIT_NETWORK, -EACCES,
+			    "%s refuses the request: %s\n"
+			    "Name a certificate and its key with --cert-file and --key-file.",
+			    client->options.server, detail);
+	if (status == 403)
+		return fail(error, NT_EXIT_NETWORK, -EACCES,
+			    "the token in '%s' may read, but not change anything\n"
+			    "Use a token of scope admin with --token-file FILE.",
+			    client->options.token_file);
 	if (status == 404 && problem)
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
 	if (status == 400)

@@ -17,6 +17,7 @@ struct nt_client_options {
 	const char *server; /* http://HOST:PORT or https://… */
 	const char *token_file;
 	const char *ca_file; /* PEM; NULL: the system's trusted certificates */
+	const char *cert_file, *key_file; /* PEM: the certificate of the client; NULL: none */
 };
 
 struct nt_client_error {

@@ -35,6 +35,8 @@ static int run_with_client(void *data)
 		.server = command->config.server,
 		.token_file = command->config.token_file,
 		.ca_file = command->config.ca_file,
+		.cert_file = command->config.cert_file,
+		.key_file = command->config.key_file,
 	};
 	nt_auto(nt_client) struct nt_client *client = NULL;
 	struct nt_client_error error;

@@ -13,7 +13,7 @@
 #include "common/options/opt.h"
 
 struct nt_live_config {
-	char *server, *token_file, *ca_file;
+	char *server, *token_file, *ca_file, *cert_file, *key_file;
 	bool json;
 	char *job, *class, *state, *severity, *since;
 	uint32_t limit;
@@ -34,6 +34,10 @@ struct nt_live_config {
 	 NULL, 0},                                                                                 \
 	{"ca-file", NT_OPT_STRING, offsetof(struct nt_live_config, ca_file), NULL, 0, 0,           \
 	 "certificates to trust with https (PEM), beside the system's", "FILE", NULL, 0},          \
+	{"cert-file", NT_OPT_STRING, offsetof(struct nt_live_config, cert_file), NULL, 0, 0,       \
+	 "certificate of the client (PEM), if the aggregator requires one", "FILE", NULL, 0},      \
+	{"key-file", NT_OPT_STRING, offsetof(struct nt_live_config, key_file), NULL, 0, 0,         \
+	 "private key of that certificate (PEM)", "FILE", NULL, 0},                                \
 	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
 	 "print the JSON of the REST interface", NULL, NULL, NT_OPT_CLI_ONLY}
 

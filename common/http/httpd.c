@@ -123,6 +123,7 @@ static enum MHD_Result send_reply(struct nt_httpd *httpd, const struct nt_httpd_
 	struct MHD_Response *response;
 	enum MHD_Result sent;
 
+	nt_httpd_report_write(httpd, request, reply->status);
 	if (reply->status == 304)
 		nt_buf_clear(&reply->body);
 	response = MHD_create_response_from_buffer(reply->body.len, reply->body.data,
@@ -372,6 +373,8 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, httpd->cert.data},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0,
 		 (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+		{httpd->client_ca.len ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+		 httpd->client_ca.data},
 		{MHD_OPTION_END, 0, NULL},
 	};
 	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
@@ -398,9 +401,10 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
 	if (!httpd->daemon)
-		return nt_httpd_fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
-				     secure ? "certificate and key may not match"
-					    : strerrordesc_np(errno));
+		return nt_httpd_fail(
+			error, errno ? -errno : -EIO, "start the HTTP server: %s",
+			secure ? "certificate and key may not match, or an authority is no PEM"
+			       : strerrordesc_np(errno));
 	return 0;
 }
 
@@ -490,6 +494,8 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	httpd->route = options->route;
 	httpd->routes = options->routes;
 	httpd->data = options->data;
+	httpd->is_client_cert_optional = options->tls_client_optional;
+	httpd->on_write = options->on_write;
 	httpd->max_body_bytes = options->max_body_bytes ? options->max_body_bytes : 64 << 10;
 	if (getrandom(&httpd->request_id_base, sizeof(httpd->request_id_base), 0) < 0)
 		httpd->request_id_base = (uint32_t)nt_clock_mono_ns();
@@ -514,10 +520,16 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	if (!options->tls_cert_file != !options->tls_key_file)
 		return nt_httpd_fail(ret_error, -EINVAL,
 				     "TLS requires both a certificate and a key");
+	if (options->tls_client_ca_file && !options->tls_cert_file)
+		return nt_httpd_fail(
+			ret_error, -EINVAL,
+			"certificates of clients require TLS: a certificate and a key");
 	if (options->tls_cert_file) {
 		r = read_pem(options->tls_cert_file, &httpd->cert, ret_error);
 		if (r == 0)
 			r = read_pem(options->tls_key_file, &httpd->key, ret_error);
+		if (r == 0 && options->tls_client_ca_file)
+			r = read_pem(options->tls_client_ca_file, &httpd->client_ca, ret_error);
 		if (r < 0)
 			return r;
 	}
@@ -556,6 +568,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 	nt_slots_destroy(&httpd->slots);
 	nt_buf_release(&httpd->cert);
 	nt_buf_release(&httpd->key);
+	nt_buf_release(&httpd->client_ca);
 	free(httpd);
 }
 
@@ -579,6 +592,7 @@ void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 	ret_stats->over_limit = slots.over_limit;
 	ret_stats->evicted = slots.evicted;
 	ret_stats->auth_failures = atomic_load(&httpd->auth_failures);
+	ret_stats->certs_refused = atomic_load(&httpd->certs_refused);
 	ret_stats->auth_limited = atomic_load(&httpd->auth_limited);
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);
 	nt_sessions_stats(&httpd->sessions, nt_clock_mono_ns(), &ret_stats->sessions);
@@ -587,6 +601,10 @@ void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 	ret_stats->streams_refused = streams.refused;
 	ret_stats->streams_dropped = streams.dropped;
 	ret_stats->streams_now = streams.now;
-	ret_stats->tokens_are_old =
-		httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns(), NULL);
+	ret_stats->tokens_are_old = nt_httpd_tokens_are_old(httpd, NULL);
+}
+
+bool nt_httpd_tokens_are_old(struct nt_httpd *httpd, struct nt_token_error *ret_error)
+{
+	return httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns(), ret_error);
 }

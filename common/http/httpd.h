@@ -19,6 +19,8 @@
 enum {
 	NT_HTTPD_MAX_HEADERS = 16 << 10, /* total bytes; 431 beyond */
 	NT_HTTPD_MAX_SEGMENTS = 4, /* {…} in one route */
+	NT_HTTPD_ADDRESS_BYTES = 46, /* an IPv6 address as text, and a NUL */
+	NT_HTTPD_PATH_BYTES = 256, /* of the path in a struct nt_httpd_write */
 };
 
 enum nt_httpd_access {
@@ -106,6 +108,20 @@ struct nt_httpd_route {
 	bool is_vital; /* also served when all ordinary connections are in use; others: 503 */
 };
 
+/*
+ * A request other than GET and HEAD to a route that is not open. Requests that are over the limit of
+ * failures are not among them.
+ */
+struct nt_httpd_write {
+	const struct nt_httpd_identity *identity;
+	const char *address; /* of the client; "" if unknown */
+	const char *method, *request_id;
+	const char *path; /* percent-encoded: visible ASCII characters without quotes */
+	const void *body; /* empty in a request that was refused before its body was read */
+	size_t body_len;
+	unsigned int status; /* of the reply; from 400 on the request was refused */
+};
+
 /* Whether the text has the form "ADDRESS:PORT". The address need not exist. */
 bool nt_httpd_listen_is_sound(const char *text);
 
@@ -113,13 +129,21 @@ struct nt_httpd_options {
 	const char *listen; /* "ADDRESS:PORT", IPv6 in brackets; port 0: any */
 	const struct nt_httpd_route *route; /* borrowed */
 	size_t routes;
-	void *data; /* for the handlers */
+	void *data; /* for the handlers and for on_write */
+	/* Called in the server's threads before the reply is sent; must not block. May be NULL. */
+	void (*on_write)(void *data, const struct nt_httpd_write *write);
 	/*
 	 * The form is that of nt_tokens_open(). Reloaded when it changes. If missing, it is created
 	 * with one new token, mode 0600. NULL: no authorization.
 	 */
 	const char *token_file;
 	const char *tls_cert_file, *tls_key_file; /* PEM; both or neither */
+	/*
+	 * PEM; requires TLS. Routes that are not open then need a client certificate of one of
+	 * these authorities, beside the token. NULL: no certificates of clients.
+	 */
+	const char *tls_client_ca_file;
+	bool tls_client_optional; /* clients without a certificate are accepted */
 	/*
 	 * 0: 1024, 256; fewer if the limit of open files is lower. Connections beyond either get
 	 * one of 128 reserved slots: they have 2 s, and only vital routes answer them.
@@ -157,6 +181,7 @@ struct nt_httpd_stats {
 	uint64_t over_limit; /* connections beyond the limits, in reserved slots */
 	uint64_t evicted; /* of those: closed in favour of a later one */
 	uint64_t auth_failures, auth_limited; /* 401 and 429 */
+	uint64_t certs_refused; /* 403: the client certificate is missing or invalid */
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
 	struct nt_sessions_stats sessions;
@@ -167,5 +192,8 @@ struct nt_httpd_stats {
 };
 
 void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats);
+
+/* As tokens_are_old above; ret_error, which may be NULL, then has the reason. */
+bool nt_httpd_tokens_are_old(struct nt_httpd *httpd, struct nt_token_error *ret_error);
 
 #endif

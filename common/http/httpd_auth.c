@@ -59,26 +59,56 @@ static bool find_session(struct nt_httpd *httpd, struct nt_httpd_request *reques
 	return true;
 }
 
-static int refuse_unknown(struct nt_httpd *httpd, struct nt_httpd_request *request, bool tried)
+/* Whether failures of this address are over their limit; then the refusal is filled. */
+static bool is_over_limit(struct nt_httpd *httpd, struct nt_httpd_request *request, int *ret_r)
 {
 	const union MHD_ConnectionInfo *peer =
 		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	uint32_t wait_s = 1;
 
-	if (!nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
-			      &wait_s)) {
-		atomic_fetch_add(&httpd->auth_limited, 1);
-		request->refusal.retry_after_s = wait_s;
-		return nt_httpd_problem(
-			&request->refusal, request, 429, "too_many_failures",
-			"too many requests without a valid token from this address");
-	}
+	if (nt_limiter_allow(&httpd->limiter, peer ? peer->client_addr : NULL, nt_clock_mono_ns(),
+			     &wait_s))
+		return false;
+	atomic_fetch_add(&httpd->auth_limited, 1);
+	request->is_write = false; /* else the limit would not protect the log */
+	request->refusal.retry_after_s = wait_s;
+	*ret_r = nt_httpd_problem(
+		&request->refusal, request, 429, "too_many_failures",
+		"too many requests without a valid token or certificate from this address");
+	return true;
+}
+
+static int refuse_unknown(struct nt_httpd *httpd, struct nt_httpd_request *request, bool tried)
+{
+	int r;
+
+	if (is_over_limit(httpd, request, &r))
+		return r;
 	atomic_fetch_add(&httpd->auth_failures, 1);
 	return nt_httpd_problem(&request->refusal, request, 401,
 				tried ? "invalid_token" : "no_token",
 				"%s; send \"Authorization: Bearer TOKEN\" with a token from the "
 				"aggregator's token file",
 				tried ? "the token is invalid" : "this request requires a token");
+}
+
+static int refuse_certificate(struct nt_httpd *httpd, struct nt_httpd_request *request,
+			      const char *why)
+{
+	int r;
+
+	if (is_over_limit(httpd, request, &r))
+		return r;
+	atomic_fetch_add(&httpd->certs_refused, 1);
+	return nt_httpd_problem(&request->refusal, request, 403, "client_certificate", "%s", why);
+}
+
+/* A proxy may end TLS. A client that states so wrongly harms itself alone. */
+static bool is_secure(const struct nt_httpd *httpd, const struct nt_httpd_request *request)
+{
+	const char *scheme = nt_httpd_header(request, "X-Forwarded-Proto");
+
+	return httpd->key.len || (scheme && !strcmp(scheme, "https"));
 }
 
 /* Whether the header Origin, if there is one, names this server. */
@@ -91,7 +121,7 @@ static bool is_own_origin(const struct nt_httpd *httpd, const struct nt_httpd_re
 		return true;
 	if (!strncmp(origin, "https://", 8))
 		origin += 8;
-	else if (!httpd->key.len && !strncmp(origin, "http://", 7))
+	else if (!is_secure(httpd, request) && !strncmp(origin, "http://", 7))
 		origin += 7;
 	else
 		return false;
@@ -127,9 +157,16 @@ int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	const char *header = nt_httpd_header(request, "Authorization");
 	struct nt_token_holder holder;
+	const char *wrong;
 	int r;
 
-	if (!httpd->tokens || request->route->access == NT_HTTPD_OPEN)
+	request->is_write = request->route->access != NT_HTTPD_OPEN && !is_read(request->method);
+	if (request->route->access == NT_HTTPD_OPEN)
+		return 0;
+	wrong = nt_httpd_check_certificate(httpd, request);
+	if (wrong)
+		return refuse_certificate(httpd, request, wrong);
+	if (!httpd->tokens)
 		return 0;
 	if (header) {
 		find_token(httpd, request, header);
@@ -174,12 +211,12 @@ static void describe_open(struct nt_httpd_session *ret_session)
 	*ret_session = (struct nt_httpd_session){.scope = NT_TOKEN_ADMIN};
 }
 
-static void set_cookie(const struct nt_httpd *httpd, struct nt_httpd_reply *reply, const char *id,
-		       const char *more)
+static void set_cookie(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
+		       const char *id, const char *more)
 {
 	(void)snprintf(reply->cookie, sizeof(reply->cookie),
 		       COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict%s%s", id,
-		       httpd->key.len ? "; Secure" : "", more);
+		       is_secure(request->httpd, request) ? "; Secure" : "", more);
 }
 
 int nt_httpd_session_begin(const struct nt_httpd_request *request, struct nt_httpd_reply *reply,
@@ -204,7 +241,7 @@ int nt_httpd_session_begin(const struct nt_httpd_request *request, struct nt_htt
 		return r;
 	if (cookies && nt_cookie_find(cookies, strlen(cookies), COOKIE, &old, &len) == 0)
 		nt_sessions_end(&httpd->sessions, old, len);
-	set_cookie(httpd, reply, id, "");
+	set_cookie(request, reply, id, "");
 	describe(id, request->identity.scope, session.expires_ns, ret_session);
 	return 0;
 }
@@ -228,6 +265,6 @@ int nt_httpd_session_end(const struct nt_httpd_request *request, struct nt_httpd
 	if (!request->session)
 		return -ENOENT;
 	nt_sessions_end(&request->httpd->sessions, request->session, NT_SESSION_TEXT_BYTES - 1);
-	set_cookie(request->httpd, reply, "", "; Max-Age=0");
+	set_cookie(request, reply, "", "; Max-Age=0");
 	return 0;
 }

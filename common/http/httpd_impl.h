@@ -24,6 +24,7 @@ struct nt_httpd {
 	const struct nt_httpd_route *route;
 	size_t routes;
 	void *data;
+	void (*on_write)(void *data, const struct nt_httpd_write *write);
 	uint16_t port;
 	uint64_t max_body_bytes;
 	uint32_t request_id_base;
@@ -31,7 +32,8 @@ struct nt_httpd {
 	struct nt_tokens *tokens; /* NULL: no authorization */
 	struct nt_limiter limiter;
 	struct nt_sessions sessions;
-	struct nt_buf cert, key; /* PEM, with a NUL at the end */
+	struct nt_buf cert, key, client_ca; /* PEM, with a NUL at the end */
+	bool is_client_cert_optional;
 
 	struct nt_slots slots;
 	struct nt_streams streams;
@@ -39,7 +41,7 @@ struct nt_httpd {
 	pthread_t reaper;
 
 	atomic_ullong requests[6], connections, connections_now;
-	atomic_ullong auth_failures, auth_limited, bodies_too_large, handler_errors;
+	atomic_ullong auth_failures, auth_limited, certs_refused, bodies_too_large, handler_errors;
 };
 
 struct nt_httpd_request {
@@ -56,6 +58,7 @@ struct nt_httpd_request {
 	uint64_t session_expires_ns; /* monotonic */
 	const char *segment[NT_HTTPD_MAX_SEGMENTS];
 	bool begun;
+	bool is_write; /* for on_write */
 	bool is_reserved; /* its connection has a reserved slot */
 	bool is_last; /* its connection is closed after the reply, read or not */
 	size_t discarded;
@@ -73,5 +76,13 @@ NT_MUST_CHECK int nt_httpd_check(struct nt_httpd *httpd, struct nt_httpd_request
 
 /* Fills the identity of the request, or its refusal. -ENOMEM. */
 NT_MUST_CHECK int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request);
+
+/* NULL, or why the client's certificate does not permit the request. */
+const char *nt_httpd_check_certificate(const struct nt_httpd *httpd,
+				       const struct nt_httpd_request *request);
+
+/* Calls on_write, if the request is one for it. */
+void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
+			   unsigned int status);
 
 #endif

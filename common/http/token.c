@@ -31,6 +31,7 @@ struct nt_tokens {
 	struct token_set set;
 	struct timespec modified;
 	ino_t inode;
+	bool is_settled; /* read later than in the second of its last change */
 	uint64_t looked_ns;
 	bool is_old; /* the file is invalid or missing, and the set is an earlier one */
 	struct nt_token_error problem; /* why, if it is */
@@ -158,6 +159,8 @@ static int load(struct nt_tokens *tokens, struct nt_token_error *ret_error)
 	r = parse_tokens((const char *)text.data, text.len, &tokens->set, ret_error);
 	if (r < 0)
 		return r;
+	/* A second change within a tick of the file system's clock has the same time. */
+	tokens->is_settled = nt_clock_real_ns() / NT_SECOND > (uint64_t)st.st_mtim.tv_sec + 1;
 	tokens->modified = st.st_mtim;
 	tokens->inode = st.st_ino;
 	return 0;
@@ -235,7 +238,8 @@ static void look_again(struct nt_tokens *tokens, uint64_t mono_ns)
 	if (mono_ns - tokens->looked_ns < NT_SECOND)
 		return;
 	tokens->looked_ns = mono_ns;
-	if (stat(tokens->path, &st) == 0 && st.st_mtim.tv_sec == tokens->modified.tv_sec &&
+	if (tokens->is_settled && stat(tokens->path, &st) == 0 &&
+	    st.st_mtim.tv_sec == tokens->modified.tv_sec &&
 	    st.st_mtim.tv_nsec == tokens->modified.tv_nsec && st.st_ino == tokens->inode)
 		tokens->is_old = false;
 	else /* possibly half-written: the old tokens stay valid until it is complete */

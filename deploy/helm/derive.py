@@ -22,7 +22,8 @@ OWNED = {
         bus-bytes bus-age node message-key-file enrol-url enrol-token-file enrol-ca-file cgroup listen
         metrics-file nccl-ras pod-resources shelter shelter-max-bytes""".split(),
     "aggregator": """bus bus-ca-file bus-cert-file bus-key-file bus-user bus-password-file
-        bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file store
+        bus-sasl-mechanism member advertise listen token-file tls-cert-file tls-key-file
+        tls-client-ca-file tls-client-auth store
         webhook-url-file webhook-secret-file receivers-file kube-events kube-node-condition node-secret-file
         signatures enrol-account enrol-audience user""".split(),
 }

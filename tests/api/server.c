@@ -2,12 +2,12 @@
 /*
  * The real REST interface over an invented snapshot, for tests that speak HTTP:
  * `api-server DIR [TIMEOUT]` prints its port and serves until its standard input ends. DIR takes the
- * store and the token file; where it has cert.pem and key.pem, it is https. With NT_WEBHOOK_URL it
- * also delivers what it stores, and with NT_RECEIVERS_FILE to the receivers of that file. A line
- * "firing ID", "hostile ID" (with long and hostile names), "attacking ID" (with names that are HTML) or
- * "resolved ID" on its input puts an incident, and is repeated on its output when that is in the store;
- * otherwise that says "refused ID". "cells N" gives the timeline of the first job N cells.
- * NT_TEST_RANKS is the number of its ranks.
+ * store and the token file; where it has cert.pem and key.pem, it is https, and with client-ca.pem
+ * clients need certificates. With NT_WEBHOOK_URL it also delivers what it stores, and with
+ * NT_RECEIVERS_FILE to the receivers of that file. A line "firing ID", "hostile ID" (with long and
+ * hostile names), "attacking ID" (with names that are HTML) or "resolved ID" on its input puts an
+ * incident, and is repeated on its output when that is in the store; otherwise that says "refused ID".
+ * "cells N" gives the timeline of the first job N cells. NT_TEST_RANKS is the number of its ranks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -261,13 +261,17 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_event_desk) struct nt_event_desk *event_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_api_error api_error;
-	char token_path[4096], cert_path[4096], key_path[4096], line[128];
-	bool secure;
+	char token_path[4096], cert_path[4096], key_path[4096], client_ca_path[4096],
+		audit_path[4096], line[128];
+	bool secure, mutual;
 
 	(void)snprintf(token_path, sizeof(token_path), "%s/token", dir);
 	(void)snprintf(cert_path, sizeof(cert_path), "%s/cert.pem", dir);
 	(void)snprintf(key_path, sizeof(key_path), "%s/key.pem", dir);
+	(void)snprintf(client_ca_path, sizeof(client_ca_path), "%s/client-ca.pem", dir);
+	(void)snprintf(audit_path, sizeof(audit_path), "%s/audit", dir);
 	secure = access(cert_path, R_OK) == 0;
+	mutual = access(client_ca_path, R_OK) == 0;
 	if (nt_board_new(&board) < 0)
 		return 1;
 	nt_board_post(board, make_snapshot(NT_TEST_CELLS));
@@ -283,22 +287,25 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_store_on_stored(store, nt_event_desk_stored, event_desk);
 	if (!config.receivers_file)
 		fill(store);
-	if (nt_api_start(&(struct nt_api_options){.listen = "127.0.0.1:0",
-						  .token_file = token_path,
-						  .tls_cert_file = secure ? cert_path : NULL,
-						  .tls_key_file = secure ? key_path : NULL,
-						  .board = board,
-						  .store = store,
-						  .notify = url ? notify : receivers.notify,
-						  .level_desk = level_desk,
-						  .profile_desk = profile_desk,
-						  .node_desk = node_desk,
-						  .event_desk = event_desk,
-						  .stream_life_ns = stream_life_ns(),
-						  .rebaseline = rebaseline,
-						  .request_timeout_ns = timeout_ns,
-						  .max_auth_failures = 1000000},
-			 &api, &api_error) < 0) {
+	if (nt_api_start(
+		    &(struct nt_api_options){.listen = "127.0.0.1:0",
+					     .token_file = token_path,
+					     .tls_cert_file = secure ? cert_path : NULL,
+					     .tls_key_file = secure ? key_path : NULL,
+					     .tls_client_ca_file = mutual ? client_ca_path : NULL,
+					     .audit_file = audit_path,
+					     .board = board,
+					     .store = store,
+					     .notify = url ? notify : receivers.notify,
+					     .level_desk = level_desk,
+					     .profile_desk = profile_desk,
+					     .node_desk = node_desk,
+					     .event_desk = event_desk,
+					     .stream_life_ns = stream_life_ns(),
+					     .rebaseline = rebaseline,
+					     .request_timeout_ns = timeout_ns,
+					     .max_auth_failures = 1000000},
+		    &api, &api_error) < 0) {
 		(void)fprintf(stderr, "%s\n", api_error.text);
 		return 1;
 	}

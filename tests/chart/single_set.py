@@ -170,10 +170,18 @@ def what_can_be_switched_on_is():
     same(options["webhook-url-file"], "/run/neutracer/webhook/url")
     same(options["webhook-secret-file"], "/run/neutracer/webhook/secret")
     same(options["tls-cert-file"], "/run/neutracer/tls/tls.crt")
+    same(options["tls-client-ca-file"], "/run/neutracer/client-ca/ca.crt")
+    same(options["tls-client-auth"], "optional")
     c = container(find(objects, "StatefulSet", "aggregator"), "aggregator")
     same(c["livenessProbe"]["httpGet"]["scheme"], "HTTPS")
     env = {v["name"]: v.get("value") for v in c["env"]}
     same(env["NT_SERVER"], "https://neutracer-aggregator.here.svc:443")
+    same([env["NT_CERT_FILE"], env["NT_KEY_FILE"]], ["/run/neutracer/client/tls.crt", "/run/neutracer/client/tls.key"])
+    volumes = {v["name"]: v for v in pod_of(find(objects, "StatefulSet", "aggregator"))[1]["volumes"]}
+    same(volumes["client-ca"]["secret"]["items"], [{"key": "root.pem", "path": "ca.crt"}])
+    same(volumes["client"]["secret"]["secretName"], "own-client")
+    same(find(objects, "ServiceMonitor")["spec"]["endpoints"][0]["tlsConfig"]["keySecret"],
+         {"name": "own-client", "key": "tls.key"})
     same(env["NT_ADVERTISE"], "https://$(POD_NAME).neutracer-aggregator-pods.here.svc:9480")
     for one in workloads(objects):
         same(pod_of(one)[1]["imagePullSecrets"], [{"name": "registry"}])

@@ -140,6 +140,10 @@ edit() {
 
 edit docs/api/openapi.yaml -e 's|^  /healthz:|  /health:|' -e '0,/in: query/s/in: query/in: header/'
 names routes '-GET /healthz' '+GET /health ' '-GET /api/v1/'
+edit aggregator/api/api.c -e 's|/profiles", NT_HTTPD_ADMIN|/profiles", NT_HTTPD_READ|'
+edit docs/api/openapi.yaml -e "0,/'401'/s/'401'/'499'/"
+names routes 'POST /api/v1/profiles changes something and needs no scope admin' \
+  'GET /api/v1/slow-ranks does not name 401'
 
 # shellcheck disable=SC2016 # quotes of the page
 edit docs/operations.md -e 's/^| `neutracer_agent_windows_total.*/| gone |/' -e 's/^| 4 | /| 44 | /'

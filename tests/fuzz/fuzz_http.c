@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A request as the HTTP server has it from its library: lines with method, target and headers. It finds
- * its route, or is refused in a problem document. The library's calls stand in below.
+ * its route, or is refused in a problem document. The library's calls stand in below. In values of
+ * headers, `\a` stands for the id of a session of scope admin, `\b` for its CSRF token, `\v` for the id
+ * of a session of scope read: an input cannot guess them.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "common/http/cookie.h"
 #include "common/http/httpd_impl.h"
+#include "common/system/clock.h"
 #include "proto/json.h"
 #include "tests/fuzz/lib/cost.h"
 
 enum {
 	MAX_HEADERS = 16,
+	MAX_STAND_INS = 3, /* in a header */
 };
 
 /* Of the request under way; name and value end with a NUL. */
@@ -86,6 +94,93 @@ static char *next_line(char **at)
 	return line;
 }
 
+static struct nt_httpd httpd;
+static char admin_id[NT_SESSION_TEXT_BYTES], admin_csrf[NT_SESSION_TEXT_BYTES],
+	read_id[NT_SESSION_TEXT_BYTES];
+
+static void begin_session(const char *token, char id[NT_SESSION_TEXT_BYTES])
+{
+	struct nt_token_holder holder;
+	struct nt_session session;
+
+	assert(nt_tokens_find(httpd.tokens, token, strlen(token), 0, &holder));
+	assert(nt_sessions_begin(&httpd.sessions, holder.sum, nt_clock_mono_ns(), id, &session) ==
+	       0);
+}
+
+/* Once: the tokens "administrator-01" and "reader-012345678", and their sessions. */
+static void open_tokens(void)
+{
+	static const char tokens[] = "administrator-01 admin\nreader-012345678 read\n";
+	nt_autoclose int fd = memfd_create("tokens", MFD_CLOEXEC);
+	struct nt_token_error error;
+	char path[64];
+
+	assert(fd >= 0 && write(fd, tokens, sizeof(tokens) - 1) == sizeof(tokens) - 1);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	nt_limiter_init(&httpd.limiter, UINT32_MAX);
+	nt_sessions_init(&httpd.sessions);
+	assert(nt_tokens_open(path, &httpd.tokens, &error) == 0);
+	begin_session("administrator-01", admin_id);
+	nt_session_csrf(admin_id, admin_csrf);
+	begin_session("reader-012345678", read_id);
+}
+
+static char *expand(const char *text)
+{
+	nt_autobuf struct nt_buf buf = {0};
+	int left = MAX_STAND_INS;
+	char *copy;
+
+	for (; *text; text++) {
+		const char *with = *text == '\a'   ? admin_id
+				   : *text == '\b' ? admin_csrf
+				   : *text == '\v' ? read_id
+						   : NULL;
+
+		if (left == 0 || !with)
+			with = NULL;
+		else
+			left--;
+		assert(nt_buf_append(&buf, with ? with : text, with ? strlen(with) : 1) == 0);
+	}
+	assert(nt_buf_append(&buf, "", 1) == 0);
+	copy = strdup((const char *)buf.data);
+	assert(copy);
+	return copy;
+}
+
+/* Nobody passes who may not. */
+static void check_access(const struct nt_httpd_request *request)
+{
+	bool is_read = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
+	const char *csrf = nt_httpd_header(request, "X-CSRF-Token");
+	const struct nt_httpd_identity *identity = nt_httpd_identity(request);
+
+	if (request->route->access == NT_HTTPD_OPEN)
+		return;
+	assert(identity->scope != NT_TOKEN_NONE);
+	assert(request->route->access != NT_HTTPD_ADMIN || identity->scope == NT_TOKEN_ADMIN);
+	assert(request->is_write == !is_read);
+	if (!identity->by_cookie)
+		return;
+	assert(!nt_httpd_header(request, "Authorization"));
+	assert(is_read || (csrf && nt_session_csrf_matches(request->session, csrf)));
+	assert(identity->scope == NT_TOKEN_READ || !strncmp(request->session, admin_id, 64));
+}
+
+static void check_cookie(void)
+{
+	const char *text = __wrap_MHD_lookup_connection_value(NULL, MHD_HEADER_KIND, "Cookie");
+	const char *value;
+	size_t len;
+
+	if (!text || nt_cookie_find(text, strlen(text), "neutracer_session", &value, &len) < 0)
+		return;
+	assert(value >= text && value + len <= text + strlen(text));
+	assert(!memchr(value, ';', len));
+}
+
 static void check_problem(const struct nt_httpd_request *request)
 {
 	nt_autojson json_t *problem = NULL;
@@ -96,18 +191,17 @@ static void check_problem(const struct nt_httpd_request *request)
 
 static int run(const uint8_t *data, size_t size)
 {
-	static struct nt_httpd httpd;
 	nt_autofree char *text = strndup((const char *)data, size);
-	struct nt_httpd_request request = {.id = "fuzz"};
+	struct nt_httpd_request request = {.id = "fuzz", .httpd = &httpd};
 	char *at = text, *line, *target;
 	int r;
 
 	assert(text);
-	httpd = (struct nt_httpd){
-		.route = routes,
-		.routes = sizeof(routes) / sizeof(routes[0]),
-		.max_body_bytes = 64 << 10,
-	};
+	httpd.route = routes;
+	httpd.routes = sizeof(routes) / sizeof(routes[0]);
+	httpd.max_body_bytes = 64 << 10;
+	if (!httpd.tokens)
+		open_tokens();
 	request.method = next_line(&at);
 	target = next_line(&at);
 	if (!target)
@@ -121,17 +215,22 @@ static int run(const uint8_t *data, size_t size)
 			continue;
 		*colon = '\0';
 		header[headers].name = line;
-		header[headers++].value = colon + 1;
+		header[headers++].value = expand(colon + 1);
 	}
 	r = nt_httpd_check(&httpd, &request);
 	assert(r == 0);
 	assert(request.refusal.status || request.route);
 	if (request.refusal.status)
 		check_problem(&request);
+	else
+		check_access(&request);
+	check_cookie();
 	for (size_t i = 0; i <= NT_HTTPD_MAX_SEGMENTS; i++)
 		assert(nt_httpd_segment(&request, i));
 	assert(memchr(request.allow, '\0', sizeof(request.allow)));
 	nt_buf_release(&request.refusal.body);
+	while (headers)
+		free(header[--headers].value);
 	return 0;
 }
 

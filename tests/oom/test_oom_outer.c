@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The store, tokens, secrets, servers and tables under failed allocations. */
+/* The store, the audit log, tokens, secrets, servers and tables under failed allocations. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "aggregator/api/api.h"
+#include "aggregator/api/audit.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/notify/receiver_config.h"
 #include "aggregator/store/store.h"
@@ -132,6 +133,37 @@ static void a_server_that_cannot_start_survives_failed_allocations(void **state)
 	assert_true(nt_oom_sweep(serve, board) > 4);
 }
 
+static int use_audit(void *data)
+{
+	const struct nt_httpd_identity identity = {NT_TOKEN_ADMIN, true, "alice"};
+	const struct nt_httpd_write write = {
+		.identity = &identity,
+		.address = "::1",
+		.method = "POST",
+		.path = "/",
+		.request_id = "id",
+		.body = "{}",
+		.body_len = 2,
+		.status = 202,
+	};
+	nt_auto(nt_audit) struct nt_audit *audit = NULL;
+	struct nt_audit_stats stats;
+	int r = nt_audit_open(path, &audit);
+
+	(void)data;
+	if (r < 0)
+		return r;
+	nt_audit_add(audit, &write, NT_TEST_TIME_NS);
+	nt_audit_stats(audit, &stats);
+	return stats.unwritten ? -ENOMEM : 0;
+}
+
+static void an_audit_log_survives_failed_allocations(void **state)
+{
+	(void)state;
+	assert_true(nt_oom_sweep(use_audit, NULL) > 4);
+}
+
 static int use_table(void *data)
 {
 	static const struct nt_column columns[] = {{.title = "ONE"}, {.title = "TWO"}};
@@ -160,6 +192,7 @@ int main(void)
 		TEST(tokens_survive_failed_allocations),
 		TEST(secrets_survive_failed_allocations),
 		TEST(a_server_that_cannot_start_survives_failed_allocations),
+		TEST(an_audit_log_survives_failed_allocations),
 		TEST(a_table_survives_failed_allocations),
 	};
 

@@ -205,6 +205,26 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 - name: NT_CA_FILE
   value: /run/neutracer/tls/tls.crt
 {{- end }}
+{{- if .Values.aggregator.tls.clientSecret }}
+- name: NT_CERT_FILE
+  value: /run/neutracer/client/tls.crt
+- name: NT_KEY_FILE
+  value: /run/neutracer/client/tls.key
+{{- end }}
+{{- end -}}
+
+{{- /* The client certificate of the command, as a volume and its mount. */ -}}
+{{- define "neutracer.clientVolume" -}}
+{{- with .Values.aggregator.tls.clientSecret }}
+- name: client
+  secret: {secretName: {{ . }}, defaultMode: 0440}
+{{- end }}
+{{- end -}}
+
+{{- define "neutracer.clientMount" -}}
+{{- if .Values.aggregator.tls.clientSecret }}
+- {name: client, mountPath: /run/neutracer/client, readOnly: true}
+{{- end }}
 {{- end -}}
 
 {{- /* Whether to make an object of an API that not all clusters have: (list . "auto" "monitoring.coreos.com/v1"). */ -}}

@@ -222,6 +222,23 @@ static void an_ended_session_is_not_accepted(void **state)
 	check(ask("GET", "/things/a", browser.cookie, "", ""), 401, "invalid_token");
 }
 
+static void behind_a_proxy_that_ends_tls_the_cookie_is_secure(void **state)
+{
+	static const char proxy[] = "X-Forwarded-Proto: https\r\n";
+	http_auto struct http_reply reply = http_request(nt_httpd_port(httpd), "POST", "/session",
+							 "X-Forwarded-Proto: https\r\n" ADMIN, "");
+	struct browser browser = log_in(ADMIN);
+	char headers[512];
+
+	(void)state;
+	assert_non_null(strstr(reply.head, "; HttpOnly; SameSite=Strict; Secure\r\n"));
+	(void)snprintf(headers, sizeof(headers), "%s%s", proxy, browser.cookie);
+	check(ask("POST", "/things/a", headers, browser.csrf, "Origin: http://test\r\n"), 403,
+	      "cross_site");
+	check(ask("POST", "/things/a", headers, browser.csrf, "Origin: https://test\r\n"), 200,
+	      NULL);
+}
+
 static void two_cookies_or_two_headers_of_them_authorize_nothing(void **state)
 {
 	struct browser browser = log_in(ADMIN);
@@ -335,6 +352,7 @@ int main(void)
 		TEST_SESSIONS(a_token_in_the_request_takes_precedence),
 		TEST_SESSIONS(a_session_cannot_be_fixed_or_begun_with_a_cookie),
 		TEST_SESSIONS(an_ended_session_is_not_accepted),
+		TEST_SESSIONS(behind_a_proxy_that_ends_tls_the_cookie_is_secure),
 		TEST_SESSIONS(two_cookies_or_two_headers_of_them_authorize_nothing),
 		TEST_SESSIONS(long_and_many_cookies_are_refused_and_harm_nobody),
 		TEST_SESSIONS(a_session_ends_with_its_token),

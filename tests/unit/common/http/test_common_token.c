@@ -2,10 +2,12 @@
 #include "common/http/token.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -178,6 +180,28 @@ static void whether_the_tokens_are_still_those_of_the_file_is_told(void **state)
 	assert_string_equal(why.text, "No such file or directory");
 }
 
+/* The same inode and time: two changes within a tick of the file system's clock. */
+static void a_change_that_leaves_the_time_as_it_was_is_seen(void **state)
+{
+	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
+	uint64_t now_ns = 10 * NT_SECOND;
+	struct timespec times[2];
+	struct stat before;
+	int fd;
+
+	(void)state;
+	write_tokens("old-token-0123456789\n");
+	assert_int_equal(stat(token_file, &before), 0);
+	assert_int_equal(open_tokens(&tokens), 0);
+	fd = open(token_file, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, "new", 3), 3);
+	times[0] = times[1] = before.st_mtim;
+	assert_int_equal(futimens(fd, times), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(scope_of(tokens, "old-token-0123456789", now_ns), NT_TOKEN_NONE);
+	assert_int_equal(scope_of(tokens, "new-token-0123456789", now_ns), NT_TOKEN_ADMIN);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -187,6 +211,7 @@ int main(void)
 		TEST(a_token_has_the_name_of_its_line),
 		TEST(more_tokens_than_the_cap_are_refused),
 		TEST(a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all),
+		TEST(a_change_that_leaves_the_time_as_it_was_is_seen),
 		TEST(whether_the_tokens_are_still_those_of_the_file_is_told),
 	};
 
