@@ -82,6 +82,10 @@ export function post(path, body) {
   return send("POST", path, { body });
 }
 
+export function remove(path) {
+  return send("DELETE", path);
+}
+
 /** Items of a list, page by page up to a number; `more`: there are further ones. */
 export async function list(path, most = 1000) {
   const items = [];

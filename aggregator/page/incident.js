@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Incidents: as cards, as a list, and one with its evidence, stacks and history.
 import { get, list as readList } from "./client.js";
+import { Handling, events, handled } from "./handling.js";
 import { age, amount, duration, el, incidentPath, jobPath, link, minute, percent, render, table, time } from "./dom.js";
 
 const SEVERITIES = ["critical", "warning", "info"];
@@ -71,6 +72,7 @@ export function facts(incident, jobs) {
     incident.until ? fact("until", time(incident.until)) : null,
     incident.slowdown ? fact("slowdown", "×" + amount(incident.slowdown)) : null,
     fact("cost", cost(incident)),
+    handled(incident.handling) ? fact("handling", handled(incident.handling)) : null,
     fact("job", path ? link(path, incident.job, "job-of-" + incident.id) : incident.job,
       incident.namespace ? ` (${incident.namespace})` : ""));
 }
@@ -122,37 +124,42 @@ function stack(one, index) {
 }
 
 function history(incident) {
-  const events = [[incident.since, "The deviation began."]];
+  const all = [[incident.since, "The deviation began."], ...events(incident)];
   for (const one of incident.stacks || [])
-    events.push([one.read, `A stack of rank ${one.rank} was read.`]);
-  if (incident.until)
-    events.push([incident.until, "It was resolved."]);
-  else
-    events.push([incident.seen, "It was last seen."]);
-  events.sort((a, b) => Date.parse(a[0]) - Date.parse(b[0]));
-  return el("ol", { class: "history" }, events.map(([at, text]) => el("li", {}, el("span", { class: "t" }, time(at)), " ", text)));
+    all.push([one.read, `A stack of rank ${one.rank} was read.`]);
+  all.push(incident.until ? [incident.until, "It was resolved."] : [incident.seen, "It was last seen."]);
+  all.sort((a, b) => Date.parse(a[0]) - Date.parse(b[0]));
+  return el("ol", { class: "history" }, all.map(([at, text]) => el("li", {}, el("span", { class: "t" }, time(at)), " ", text)));
 }
 
 export function one(main, id) {
-  const part = el("section", {});
-  let isShown = false;
+  const top = el("section", {}), rest = el("section", {});
+  const handling = new Handling(id, (incident) => show(incident));
+  let isShown = false, jobs = [];
 
-  async function refresh() {
-    const [incident, jobs] = await Promise.all([get(incidentPath(id)), readList("jobs", 1000)]);
-    document.title = "NeuTracer: " + (incident.summary || id);
-    if (!isShown)
-      main.replaceChildren(part);
-    isShown = true;
-    render(part, [incident, jobOf(incident, jobs.items)?.id, minute()], () => [
-      el("article", { class: incident.severity }, heading(incident, "h1", incident.summary || id), facts(incident, jobs.items),
+  function show(incident) {
+    handling.set(incident);
+    render(top, [incident, jobOf(incident, jobs)?.id, minute()], () =>
+      el("article", { class: incident.severity }, heading(incident, "h1", incident.summary || id), facts(incident, jobs),
         el("ul", { class: "facts" }, fact("state", el("span", { class: incident.state }, incident.state)),
           fact("confidence", percent(incident.confidence)), fact("tier", incident.tier || "–"),
-          fact("data", percent(incident.completeness) + " complete"), fact("id", el("code", {}, incident.id)))),
+          fact("data", percent(incident.completeness) + " complete"), fact("id", el("code", {}, incident.id)))));
+    render(rest, incident, () => [
       el("section", {}, el("h2", {}, "Evidence"), evidence(incident)),
       el("section", {}, el("h2", {}, "History"), history(incident)),
       el("section", {}, el("h2", {}, "Stacks"), incident.stacks?.length ? incident.stacks.map(stack)
         : el("p", {}, "No stack was read. neutracer profile reads those of a rank.")),
     ]);
+  }
+
+  async function refresh() {
+    const [incident, all] = await Promise.all([get(incidentPath(id)), readList("jobs", 1000)]);
+    jobs = all.items;
+    document.title = "NeuTracer: " + (incident.summary || id);
+    if (!isShown)
+      main.replaceChildren(top, handling.root, rest);
+    isShown = true;
+    show(incident);
   }
 
   return { refresh, isShown: () => isShown };

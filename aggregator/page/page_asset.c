@@ -18,6 +18,7 @@ EMBED(nt_page_dom_js, "aggregator/page/dom.js");
 EMBED(nt_page_client_js, "aggregator/page/client.js");
 EMBED(nt_page_overview_js, "aggregator/page/overview.js");
 EMBED(nt_page_incident_js, "aggregator/page/incident.js");
+EMBED(nt_page_handling_js, "aggregator/page/handling.js");
 EMBED(nt_page_job_js, "aggregator/page/job.js");
 EMBED(nt_page_map_js, "aggregator/page/map.js");
 EMBED(nt_page_rows_js, "aggregator/page/rows.js");
@@ -41,6 +42,7 @@ static const struct embedded_file files[] = {
 	{"client.js", script, nt_page_client_js, nt_page_client_js_end},
 	{"overview.js", script, nt_page_overview_js, nt_page_overview_js_end},
 	{"incident.js", script, nt_page_incident_js, nt_page_incident_js_end},
+	{"handling.js", script, nt_page_handling_js, nt_page_handling_js_end},
 	{"job.js", script, nt_page_job_js, nt_page_job_js_end},
 	{"map.js", script, nt_page_map_js, nt_page_map_js_end},
 	{"rows.js", script, nt_page_rows_js, nt_page_rows_js_end},
