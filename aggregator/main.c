@@ -37,8 +37,10 @@ enum {
 struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
+	struct nt_event_desk *event_desk;
 	struct nt_store *store;
 	struct nt_receivers receivers;
+	struct nt_job_timelines *timelines;
 	struct nt_service *service;
 	struct nt_dead_man *dead_man; /* NULL: it is off */
 	bool silence_left_out; /* logged: silent jobs over its cap */
@@ -62,9 +64,11 @@ static void close_running(struct running *running)
 	nt_receivers_stop(&running->receivers);
 	nt_dead_man_free(running->dead_man);
 	nt_service_free(running->service);
+	nt_job_timelines_free(running->timelines);
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
 	nt_receivers_release(&running->receivers);
+	nt_event_desk_free(running->event_desk);
 	nt_board_free(running->board);
 }
 
@@ -172,6 +176,7 @@ static enum nt_exit open_store(struct running *running)
 		(void)nt_err(0, "%s", error.text);
 		return NT_EXIT_STORE;
 	}
+	nt_store_on_stored(running->store, nt_event_desk_stored, running->event_desk);
 	running->sink = nt_store_sink(running->store);
 	running->states = nt_store_states(running->store);
 	return NT_EXIT_OK;
@@ -255,9 +260,13 @@ static enum nt_exit open_service(struct running *running)
 		.fleet = nt_fleet_options_default(),
 		.auto_level = config->auto_level,
 		.auto_level_ns = config->auto_level_ns,
+		.event_desk = running->event_desk,
 	};
-	int r;
+	int r = nt_job_timelines_new(NULL, &running->timelines);
 
+	if (r < 0)
+		return NT_EXIT_SYSTEM;
+	options.engine.timelines = running->timelines;
 	options.engine.cell_min_ns = config->frame_min_ns;
 	options.engine.rules.resolve_min_ns = config->resolve_after_ns;
 	options.engine.rules.size_floor = config->size_floor;
@@ -307,6 +316,7 @@ static enum nt_exit open_api(struct running *running)
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
 		.node_desk = nt_service_node_desk(running->service),
+		.event_desk = running->event_desk,
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),
@@ -376,7 +386,8 @@ static enum nt_exit open_all(struct running *running)
 		open_enrol,  open_service,   open_dead_man, open_api,
 	};
 
-	if (nt_board_new(&running->board) < 0)
+	if (nt_board_new(&running->board) < 0 ||
+	    nt_event_desk_new(running->board, &running->event_desk) < 0)
 		return NT_EXIT_SYSTEM;
 	for (size_t i = 0; i < sizeof(open_part) / sizeof(open_part[0]); i++) {
 		enum nt_exit code = open_part[i](running);

@@ -101,6 +101,8 @@ enum metric {
 	NODE_OVER_JOBS,
 	NODE_OVER_NODES,
 	BUS_WELL,
+	TIMELINE_EVICTED,
+	TIMELINE_BYTES,
 	LAG_RECORDS,
 	LAG_NS,
 	READ_UNREACHABLE, /* in the order of enum nt_bus_cause */
@@ -360,6 +362,11 @@ static const struct nt_metric table[METRICS] = {
 			    "what=\"jobs\""},
 	[NODE_OVER_NODES] = {NAME "node_scores_over_limit_total", NT_METRIC_COUNTER, NOT_SCORED,
 			     "what=\"nodes\""},
+	[TIMELINE_EVICTED] =
+		{NAME "timeline_cells_evicted_total", NT_METRIC_COUNTER,
+		 "Cells of timelines removed within their half hour, for want of room.", NULL},
+	[TIMELINE_BYTES] = {NAME "timeline_bytes", NT_METRIC_GAUGE,
+			    "Memory of the timelines of all jobs, in bytes.", NULL},
 	[LAG_RECORDS] = {NAME "lag_records", NT_METRIC_GAUGE,
 			 "Records of windows on the bus that are not read yet.", NULL},
 	[LAG_NS] = {NAME "lag_seconds", NT_METRIC_GAUGE_NS,
@@ -513,6 +520,8 @@ static void read_own(const struct nt_self_metrics *own, uint64_t *value)
 	value[PROFILES_UNKNOWN] = own->profile_desk.unknown;
 	value[PROFILES_LEFT_OUT] = own->unprofiled;
 	value[BUS_WELL] = own->bus_well;
+	value[TIMELINE_EVICTED] = own->timelines.evicted;
+	value[TIMELINE_BYTES] = own->timelines.bytes_now;
 	value[LAG_RECORDS] = own->lag_records;
 	value[LAG_NS] = own->lag_ns;
 	for (int i = NT_BUS_UNREACHABLE; i <= NT_BUS_FAILED; i++)

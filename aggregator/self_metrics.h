@@ -42,6 +42,7 @@ struct nt_self_metrics {
 	struct nt_profile_desk_stats profile_desk;
 	uint32_t unprofiled; /* ranks at level 2 without profiles */
 	struct nt_node_desk_stats node_desk;
+	struct nt_job_timelines_stats timelines;
 	uint64_t bus_missed, bus_corrupt, bus_reconnected, bus_left_behind;
 	uint64_t sink_errors, save_errors;
 	uint64_t shards_now, assigned, revoked, lost;

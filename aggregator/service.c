@@ -301,6 +301,8 @@ static void fill_metrics(struct nt_service *service, struct nt_self_metrics *ret
 	nt_profile_desk_stats(service->profile_desk, &ret_metrics->profile_desk);
 	ret_metrics->unprofiled = service->level_profiles.left_out;
 	nt_node_desk_stats(service->node_desk, &ret_metrics->node_desk);
+	if (service->options.engine.timelines)
+		nt_job_timelines_stats(service->options.engine.timelines, &ret_metrics->timelines);
 	memcpy(ret_metrics->bus_errors, bus.errors, sizeof(ret_metrics->bus_errors));
 	for (struct nt_shard *shard = service->shard; shard; shard = shard->hh.next)
 		nt_self_metrics_add(&ret_metrics->shards, shard->engine,
@@ -329,6 +331,7 @@ static int update_snapshot(struct nt_service *service)
 	nt_level_desk_look(service->level_desk, snapshot);
 	r = nt_level_profiles_look(&service->level_profiles, service->level_desk,
 				   service->profile_desk, snapshot, nt_clock_mono_ns());
+	nt_event_desk_look(service->options.event_desk, snapshot);
 	nt_board_post(service->board, snapshot);
 	return r;
 }

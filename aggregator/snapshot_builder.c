@@ -254,6 +254,22 @@ static int copy_incidents(struct nt_snapshot_job *out, const struct nt_job_view 
 	return 0;
 }
 
+static int copy_timeline(struct nt_snapshot_job *out, const struct nt_job_view *view)
+{
+	const struct nt_job_timeline *timeline = view ? view->timeline : NULL;
+	const size_t count = timeline ? nt_job_timeline_count(timeline) : 0;
+	struct nt_timeline_cell **cell =
+		nt_snapshot_job_alloc(out, count, sizeof(struct nt_timeline_cell *));
+
+	if (!cell)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		cell[i] = nt_timeline_cell_ref(nt_job_timeline_at(timeline, i));
+	out->timeline = cell;
+	out->timeline_cells = count;
+	return 0;
+}
+
 static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 {
 	const size_t sessions = job->sessions - job->retired;
@@ -294,6 +310,9 @@ static int fill_job(struct nt_snapshot_job *out, const struct nt_job *job)
 	out->rank = rank;
 	out->ranks = sessions;
 	r = copy_links(out, job, sessions, rank);
+	if (r < 0)
+		return r;
+	r = copy_timeline(out, nt_engine_view(job));
 	if (r < 0)
 		return r;
 	return copy_incidents(out, nt_engine_view(job));

@@ -52,6 +52,7 @@ static void forget_job(void *data, struct nt_job *job)
 		nt_engine_free_open(&view->open[i]);
 	free(view->open);
 	nt_snapshot_job_unref(view->snapshot);
+	nt_job_timeline_free(view->timeline);
 	free(view);
 }
 
@@ -64,6 +65,20 @@ static int prepare_job(struct nt_engine *engine, struct nt_job *job)
 	if (job->detect)
 		return 0;
 	return nt_detect_new(&engine->options.rules, job->hash, job->attempt, &job->detect);
+}
+
+/* A job whose state was loaded has no timeline yet. */
+static int add_to_timeline(struct nt_engine *engine, struct nt_job *job,
+			   const struct nt_frame *frame)
+{
+	struct nt_job_view *view = job->user;
+	int r = 0;
+
+	if (!engine->options.timelines)
+		return 0;
+	if (!view->timeline)
+		r = nt_job_timeline_new(engine->options.timelines, &view->timeline);
+	return r < 0 ? r : nt_job_timeline_add(view->timeline, job->detect, frame);
 }
 
 const struct nt_job_view *nt_engine_view(const struct nt_job *job)
@@ -166,6 +181,9 @@ static int close_cell(struct nt_engine *engine, struct nt_job *job)
 		return r;
 	if (engine->handler.judged)
 		engine->handler.judged(engine->handler.data, job, frame);
+	r = add_to_timeline(engine, job, frame);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < findings; i++) {
 		r = nt_engine_take_finding(engine, job, &finding[i]);
 		if (r < 0)

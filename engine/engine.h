@@ -19,6 +19,7 @@
 #include "engine/incidents/incident.h"
 #include "engine/job.h"
 #include "engine/nodes/fleet.h"
+#include "engine/timeline/job_timeline.h"
 #include "proto/wire.h"
 
 struct nt_engine_options {
@@ -28,6 +29,7 @@ struct nt_engine_options {
 	struct nt_jobs_limits limits;
 	/* Alarms of nodes, which explain slow ranks on them; borrowed; NULL: none. */
 	const struct nt_fleet *fleet;
+	struct nt_job_timelines *timelines; /* borrowed; NULL: no timelines are kept */
 };
 
 /* The shipped rules, no prices, default limits. */
@@ -101,6 +103,7 @@ struct nt_job_view {
 	struct nt_open_incident *open;
 	size_t opens, open_cap;
 	struct nt_snapshot_job *snapshot; /* the job's last snapshot; see snapshot.h */
+	struct nt_job_timeline *timeline; /* NULL: none is kept */
 };
 
 enum {

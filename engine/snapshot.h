@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/cleanup.h"
+#include "engine/timeline/job_timeline.h"
 #include "proto/wire.h"
 
 enum {
@@ -175,6 +176,8 @@ struct nt_snapshot_job {
 	uint64_t links_over_cap;
 	const struct nt_wire_incident *const *incident; /* open ones, without pending */
 	size_t incidents;
+	struct nt_timeline_cell *const *timeline; /* with a reference to each, oldest first */
+	size_t timeline_cells;
 };
 
 struct nt_shortage_limit; /* engine/agents/shortage.h */
@@ -224,6 +227,9 @@ void nt_snapshot_release(const struct nt_snapshot *snapshot);
 
 /* The job with an id, or NULL. */
 const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapshot, const char *id);
+
+/* The bytes of a job's name without the part of the key that agents may add; all, without one. */
+size_t nt_snapshot_name_without_part(const char *name);
 
 /* Whether a filter names the job: by its name, with or without the part of the key, its key or id. */
 bool nt_snapshot_job_matches(const struct nt_snapshot_job *job, const char *wanted);

@@ -82,6 +82,16 @@ static const char *const migrations[] = {
 	"CREATE TABLE flap (key TEXT PRIMARY KEY, changes INTEGER NOT NULL,"
 	"  last_ns INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE flap_open (incident TEXT PRIMARY KEY, key TEXT NOT NULL) WITHOUT ROWID;",
+
+	/* What people did with an incident. Times 0: not done. */
+	"CREATE TABLE handling (incident TEXT PRIMARY KEY, revision INTEGER NOT NULL DEFAULT 0,"
+	"  acknowledged_ns INTEGER NOT NULL DEFAULT 0, acknowledged_by TEXT NOT NULL DEFAULT '',"
+	"  silenced_ns INTEGER NOT NULL DEFAULT 0, silenced_by TEXT NOT NULL DEFAULT '',"
+	"  silenced_until_ns INTEGER NOT NULL DEFAULT 0, notes INTEGER NOT NULL DEFAULT 0)"
+	"  WITHOUT ROWID;"
+	"CREATE TABLE note (number INTEGER PRIMARY KEY AUTOINCREMENT, incident TEXT NOT NULL,"
+	"  real_ns INTEGER NOT NULL, author TEXT NOT NULL, text TEXT NOT NULL);"
+	"CREATE INDEX note_incident ON note (incident, number);",
 };
 
 enum {
@@ -375,6 +385,17 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 	pthread_mutex_lock(&store->lock);
 	store->queued = queued;
 	store->queued_data = data;
+	pthread_mutex_unlock(&store->lock);
+}
+
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data)
+{
+	pthread_mutex_lock(&store->lock);
+	store->stored = stored;
+	store->stored_data = data;
 	pthread_mutex_unlock(&store->lock);
 }
 

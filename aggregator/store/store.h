@@ -20,6 +20,9 @@ enum {
 	NT_STORE_MAX_UNSAVED = 1024, /* incidents held in memory while writes fail */
 	NT_STORE_MAX_PAGE = 1000,
 	NT_STORE_MAX_NAME = 64, /* bytes of a receiver's name and of an incident's id */
+	NT_STORE_MAX_NOTES = 20, /* of an incident */
+	NT_STORE_MAX_NOTE = 2000, /* bytes of a note's text */
+	NT_STORE_MAX_AUTHOR = 256, /* bytes of a person's name */
 	NT_STORE_MAX_BATCH = 64, /* messages of a receiver in flight at a time */
 	NT_STORE_MAX_FLAP_CHANGES = 4096, /* beginnings and ends in the window of flap control */
 };
@@ -80,6 +83,15 @@ struct nt_state_store nt_store_states(struct nt_store *store);
 /* Called in the writer's thread after messages were queued; set before the first incident. */
 void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void *data);
 
+/*
+ * Called in the writer's thread after a version of an incident was stored, with the lock held: it
+ * must not call the store. is_new: the store did not have the incident. Set before the first one.
+ */
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data);
+
 /* Every few seconds, from one thread: writes unsaved incidents, prunes, checkpoints the WAL. */
 void nt_store_tick(struct nt_store *store, uint64_t real_ns);
 
@@ -94,8 +106,19 @@ struct nt_store_filter {
 	size_t limit; /* 1 to NT_STORE_MAX_PAGE */
 };
 
+/* What people did with an incident; all 0: nothing. */
+struct nt_store_handling {
+	uint64_t revision; /* grows with each change */
+	uint64_t acknowledged_real_ns; /* 0: it is not */
+	uint64_t silenced_real_ns, silenced_until_real_ns; /* 0: it is not */
+	char acknowledged_by[NT_STORE_MAX_AUTHOR + 1]; /* "": not given */
+	char silenced_by[NT_STORE_MAX_AUTHOR + 1];
+	uint32_t notes;
+};
+
 struct nt_store_page {
 	struct nt_message **incident; /* bodies are incidents; newest first */
+	struct nt_store_handling *handling; /* of each */
 	uint64_t *number;
 	size_t count;
 	uint64_t next; /* `before` of the next page; 0: this is the last */
@@ -113,6 +136,46 @@ NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_fi
 /* -ENOENT. The caller owns the message, whose body is the incident. */
 NT_MUST_CHECK int nt_store_get(struct nt_store *store, const char *id,
 			       struct nt_message **ret_incident);
+
+/* ---- handling of incidents ------------------------------------------------------------------- */
+
+enum nt_store_act {
+	NT_STORE_ACKNOWLEDGE,
+	NT_STORE_UNACKNOWLEDGE,
+	NT_STORE_SILENCE,
+	NT_STORE_UNSILENCE,
+	NT_STORE_ANNOTATE,
+};
+
+struct nt_store_action {
+	enum nt_store_act act;
+	uint64_t real_ns; /* when */
+	const char *by; /* at most NT_STORE_MAX_AUTHOR bytes; "": not given */
+	uint64_t until_real_ns; /* of a silence */
+	const char *text; /* of a note: 1 to NT_STORE_MAX_NOTE bytes */
+};
+
+/*
+ * Does this with a stored incident. Firing messages of a silenced incident that no attempt was made
+ * to send wait until the silence ends, and are dropped when the incident ends before. Reminders
+ * pause. Messages of an end are not silenced. From any thread. -ENOENT; -EINVAL; -E2BIG: the cap of
+ * notes; -EIO and the like.
+ */
+NT_MUST_CHECK int nt_store_act(struct nt_store *store, const char *id,
+			       const struct nt_store_action *action);
+
+/* Nothing was done: all 0. */
+NT_MUST_CHECK int nt_store_get_handling(struct nt_store *store, const char *id,
+					struct nt_store_handling *ret_handling);
+
+struct nt_store_note {
+	uint64_t real_ns;
+	char by[NT_STORE_MAX_AUTHOR + 1], text[NT_STORE_MAX_NOTE + 1];
+};
+
+/* In order. Returns their number or an errno. */
+NT_MUST_CHECK int nt_store_list_notes(struct nt_store *store, const char *id,
+				      struct nt_store_note ret_note[NT_STORE_MAX_NOTES]);
 
 /* ---- the outbox ------------------------------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregator/store/store_impl.h"
+#include "common/system/clock.h"
 
 void nt_store_firing_release(struct nt_store_firing *firing, size_t count)
 {
@@ -50,6 +51,8 @@ static int list_firing(struct nt_store *store, const char *receiver, uint64_t af
 			  " (SELECT incident FROM flap_open)) AND incident.number > ?1"
 			  " AND message.receiver = ?2 AND message.event = 'firing'"
 			  " AND message.state IN ('sent', 'expired')"
+			  " AND NOT EXISTS (SELECT 1 FROM handling WHERE"
+			  "  handling.incident = incident.id AND silenced_until_ns > ?5)"
 			  " AND (NOT ?3 OR incident.shard IN (SELECT shard FROM owned))"
 			  " GROUP BY incident.number ORDER BY incident.number LIMIT ?4",
 			  &select);
@@ -59,6 +62,7 @@ static int list_firing(struct nt_store *store, const char *receiver, uint64_t af
 	nt_db_bind_text(select, 2, receiver);
 	nt_db_bind_number(select, 3, store->options.shared);
 	nt_db_bind_number(select, 4, max);
+	nt_db_bind_number(select, 5, nt_clock_real_ns());
 	while (count < max && (r = nt_db_step(select)) > 0) {
 		r = read_firing(select, &firing[count]);
 		if (r < 0)

@@ -33,6 +33,8 @@ struct nt_store {
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);
 	void *queued_data;
+	void (*stored)(void *data, const struct nt_wire_incident *incident, bool is_new);
+	void *stored_data;
 
 	pthread_mutex_t read_lock; /* covers the reading connection; never held with `lock` */
 	sqlite3 *reader;
@@ -139,6 +141,29 @@ enum nt_store_severity nt_store_severity_of(const char *name);
 NT_MUST_CHECK int nt_store_body(const struct nt_wire_incident *incident, bool resolved,
 				uint64_t flaps, struct nt_buf *body);
 void nt_store_count_outbox(struct nt_store *store);
+
+/* ---- store_handling.c ------------------------------------------------------------------------ */
+
+/* The columns of a select, from `first` on: those of NT_STORE_HANDLING_COLUMNS. */
+#define NT_STORE_HANDLING_COLUMNS                                                                  \
+	"coalesce(handling.revision, 0), handling.acknowledged_ns, handling.acknowledged_by,"      \
+	" handling.silenced_ns, handling.silenced_by, handling.silenced_until_ns, handling.notes"
+void nt_store_read_handling(sqlite3_stmt *select, int first,
+			    struct nt_store_handling *ret_handling);
+/* The caller holds the lock. *ret_until_ns is 0 unless it is silenced at real_ns. */
+NT_MUST_CHECK int nt_store_silenced_until(struct nt_store *store, const char *id, uint64_t real_ns,
+					  uint64_t *ret_until_ns);
+/*
+ * Inside a transaction, when an incident ends: removes the firing messages to the receiver that wait
+ * for the end of a silence, and counts them as skipped.
+ */
+NT_MUST_CHECK int nt_store_drop_silenced(struct nt_store *store, const char *id,
+					 const char *receiver);
+/* Inside a transaction: removes those of incidents that are no longer stored. */
+NT_MUST_CHECK int nt_store_forget_handling(struct nt_store *store);
+/* Locks the reading connection, until nt_store_end_read(). */
+void nt_store_begin_read(struct nt_store *store);
+void nt_store_end_read(struct nt_store *store);
 
 /* ---- store_share.c: of nt_sink; store_state.c: of nt_state_store ----------------------------- */
 

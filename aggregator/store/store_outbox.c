@@ -61,15 +61,18 @@ static int insert_message(struct nt_store *store, const struct nt_wire_incident 
 	enum nt_store_severity severity = severity_of(incident);
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *insert = NULL;
+	uint64_t now_ns = nt_clock_real_ns(), until_ns = 0;
 	int r;
 
 	r = nt_store_body(incident, resolved, flaps, &body);
+	if (r == 0 && !resolved)
+		r = nt_store_silenced_until(store, incident->id, now_ns, &until_ns);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(store->db,
 			  "INSERT INTO message (incident, receiver, event, severity, state,"
 			  " attempts, queued_ns, next_ns, body)"
-			  " VALUES (?1, ?2, ?3, ?4, 'waiting', 0, ?5, 0, CAST(?6 AS TEXT))",
+			  " VALUES (?1, ?2, ?3, ?4, 'waiting', 0, ?5, ?7, CAST(?6 AS TEXT))",
 			  &insert);
 	if (r < 0)
 		return r;
@@ -77,8 +80,10 @@ static int insert_message(struct nt_store *store, const struct nt_wire_incident 
 	nt_db_bind_text(insert, 2, receiver);
 	nt_db_bind_text(insert, 3, resolved ? "resolved" : "firing");
 	nt_db_bind_number(insert, 4, severity);
-	nt_db_bind_number(insert, 5, nt_clock_real_ns());
+	/* The time after which it is given up begins with the end of the silence. */
+	nt_db_bind_number(insert, 5, until_ns ? until_ns : now_ns);
 	nt_db_bind_blob(insert, 6, body.data, body.len);
+	nt_db_bind_number(insert, 7, until_ns);
 	return nt_db_run(insert);
 }
 
@@ -180,10 +185,13 @@ static int queue_beginning(struct nt_store *store, const struct nt_wire_incident
 static int queue_for(struct nt_store *store, const struct nt_wire_incident *incident,
 		     const char *receiver, const struct nt_store_flap *flap, size_t *ret_queued)
 {
-	struct sent_state sent;
-	int r;
+	struct sent_state sent = {.severity = -1};
+	int r = 0;
 
-	r = read_sent_state(store, incident->id, receiver, &sent);
+	if (!strcmp(incident->state, "resolved"))
+		r = nt_store_drop_silenced(store, incident->id, receiver);
+	if (r == 0)
+		r = read_sent_state(store, incident->id, receiver, &sent);
 	if (r < 0 || sent.resolved)
 		return r;
 	if (!strcmp(incident->state, "resolved")) {

@@ -14,7 +14,7 @@ enum {
 /* Style and script are embedded in the program. */
 __asm__(".pushsection .rodata\n"
 	"nt_page_css:\n"
-	".incbin \"cli/report/page.css\"\n"
+	".incbin \"common/page/page.css\"\n"
 	"0:\n"
 	"nt_page_js:\n"
 	".incbin \"cli/report/page.js\"\n"

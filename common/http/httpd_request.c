@@ -93,8 +93,10 @@ static bool is_acceptable(const char *accept, const char *type)
 
 static bool path_matches(const char *path, const struct nt_target *target, const char **segment)
 {
-	size_t n = 0, segments = 0;
+	size_t segments = 0;
 
+	if (!target->segments)
+		return strcmp(path, "/") == 0;
 	for (size_t i = 0; i < target->segments; i++) {
 		size_t len;
 
@@ -110,9 +112,8 @@ static bool path_matches(const char *path, const struct nt_target *target, const
 			return false;
 		}
 		path += len;
-		n++;
 	}
-	return n && !*path;
+	return !*path;
 }
 
 static bool method_matches(const char *route, const char *method)

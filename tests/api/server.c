@@ -5,8 +5,9 @@
  * store and the token file; where it has cert.pem and key.pem, it is https, and with client-ca.pem
  * clients need certificates. With NT_WEBHOOK_URL it also delivers what it stores, and with
  * NT_RECEIVERS_FILE to the receivers of that file. A line "firing ID", "hostile ID" (with long and
- * hostile names) or "resolved ID" on its input puts an incident, and is repeated on its output when
- * that is in the store; otherwise that says "refused ID".
+ * hostile names), "attacking ID" (with names that are HTML) or "resolved ID" on its input puts an
+ * incident, and is repeated on its output when that is in the store; otherwise that says "refused ID".
+ * "cells N" gives the timeline of the first job N cells. NT_TEST_RANKS is the number of its ranks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,16 +43,51 @@ static void make_hostile(struct nt_wire_incident *incident)
 	incident->culprits = sizeof(culprit) / sizeof(culprit[0]);
 }
 
+/* What a page that trusted its data would run. */
+static void make_attacking(struct nt_wire_incident *incident)
+{
+	static const char script[] = "</script><script>document.title='got'</script>";
+	static const char image[] = "<img src=x onerror=\"document.title='got'\">";
+	static struct nt_wire_evidence evidence[] = {
+		{.what = image, .unit = script, .method = image}};
+	static struct nt_wire_stack_frame frame[] = {
+		{.function = image, .file = script, .line = 7}};
+	static struct nt_wire_incident_stack stack[] = {{.rank = 5,
+							 .is_culprit = true,
+							 .real_ns = NT_TEST_TIME_NS,
+							 .stack = {.name = image,
+								   .state = script,
+								   .wait = image,
+								   .interpreter = script,
+								   .frame = frame,
+								   .frames = 1,
+								   .python_reason = image,
+								   .native_reason = script}}};
+	static struct nt_culprit culprit;
+
+	culprit = nt_test_rank_5;
+	culprit.node = culprit.pod = image;
+	culprit.gpu = culprit.container = script;
+	incident->job = incident->cause = script;
+	incident->namespace = incident->summary = image;
+	incident->culprit = &culprit;
+	incident->evidence = evidence;
+	incident->stack = stack;
+	incident->stacks = 1;
+}
+
 static int put(struct nt_store *store, const char *id, const char *state)
 {
-	bool hostile = !strcmp(state, "hostile");
+	bool hostile = !strcmp(state, "hostile"), attacking = !strcmp(state, "attacking");
 	struct nt_wire_incident incident =
-		nt_test_incident(id, hostile ? "firing" : state, &nt_test_rank_5, 1);
+		nt_test_incident(id, hostile || attacking ? "firing" : state, &nt_test_rank_5, 1);
 	const struct nt_sink sink = nt_store_sink(store);
 	int r;
 
 	if (hostile)
 		make_hostile(&incident);
+	if (attacking)
+		make_attacking(&incident);
 	r = sink.incident(sink.data, &incident);
 
 	if (r < 0)
@@ -71,15 +107,34 @@ static void fill(struct nt_store *store)
 	(void)put(store, "00000000000000f2", "firing");
 }
 
-/* "firing ID" or "resolved ID" */
-static void obey(struct nt_store *store, char *line)
+static struct nt_snapshot *make_snapshot(uint64_t cells)
+{
+	const char *text = getenv("NT_TEST_RANKS");
+	uint64_t ranks = NT_TEST_RANKS;
+
+	if (text && nt_parse_u64(text, strlen(text), NT_TEST_RANKS, 1 << 17, &ranks) < 0)
+		(void)fprintf(stderr, "NT_TEST_RANKS is not a number of ranks\n");
+	return nt_test_snapshot_of(ranks, cells,
+				   NT_TEST_TIME_NS + (cells - NT_TEST_CELLS) * NT_TIMELINE_CELL_NS);
+}
+
+/* "firing ID", "resolved ID", "cells N" … */
+static void obey(struct nt_store *store, struct nt_board *board, char *line)
 {
 	char *id = strchr(line, ' ');
+	uint64_t cells;
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!id)
 		return;
 	*id++ = '\0';
+	if (!strcmp(line, "cells")) {
+		if (nt_parse_u64(id, strlen(id), 1, NT_TIMELINE_CELLS, &cells) == 0)
+			nt_board_post(board, make_snapshot(cells));
+		(void)printf("%s %s\n", line, id);
+		(void)fflush(stdout);
+		return;
+	}
 	(void)printf("%s %s\n", put(store, id, line) < 0 ? "refused" : line, id);
 	(void)fflush(stdout);
 }
@@ -185,6 +240,17 @@ static int start_webhook(struct nt_store *store, const char *url, struct nt_noti
 	return r;
 }
 
+/* A test that reads each stream to its end makes them short. */
+static uint64_t stream_life_ns(void)
+{
+	const char *text = getenv("NT_STREAM_LIFE");
+	uint64_t life_ns = 0;
+
+	if (text && nt_parse_duration(text, strlen(text), 0, NT_HOUR, &life_ns) < 0)
+		(void)fprintf(stderr, "NT_STREAM_LIFE is no duration\n");
+	return life_ns;
+}
+
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
@@ -197,6 +263,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_level_desk) struct nt_level_desk *level_desk = NULL;
 	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
 	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
+	nt_auto(nt_event_desk) struct nt_event_desk *event_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_api_error api_error;
 	char token_path[4096], cert_path[4096], key_path[4096], client_ca_path[4096],
@@ -212,9 +279,9 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	mutual = access(client_ca_path, R_OK) == 0;
 	if (nt_board_new(&board) < 0)
 		return 1;
-	nt_board_post(board, nt_test_snapshot());
+	nt_board_post(board, make_snapshot(NT_TEST_CELLS));
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
-	    nt_profile_desk_new(&profile_desk) < 0)
+	    nt_profile_desk_new(&profile_desk) < 0 || nt_event_desk_new(board, &event_desk) < 0)
 		return 1;
 	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK ||
 	    open_store(dir, &receivers, url, &store) < 0)
@@ -222,6 +289,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (url ? start_webhook(store, url, &notify) < 0
 		: nt_receivers_start(&receivers, store) != NT_EXIT_OK)
 		return 1;
+	nt_store_on_stored(store, nt_event_desk_stored, event_desk);
 	if (!config.receivers_file)
 		fill(store);
 	if (nt_api_start(
@@ -237,6 +305,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 					     .level_desk = level_desk,
 					     .profile_desk = profile_desk,
 					     .node_desk = node_desk,
+					     .event_desk = event_desk,
+					     .stream_life_ns = stream_life_ns(),
 					     .rebaseline = rebaseline,
 					     .request_timeout_ns = timeout_ns,
 					     .max_auth_failures = 1000000},
@@ -247,7 +317,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	(void)printf("%u\n", nt_api_port(api));
 	(void)fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
-		obey(store, line);
+		obey(store, board, line);
 	nt_api_stop(nt_take(api));
 	nt_receivers_stop(&receivers);
 	nt_store_close(nt_take(store));

@@ -15,6 +15,7 @@
 #include "engine/gpu/gemm_rate.h"
 #include "engine/links/job_links.h"
 #include "engine/snapshot.h"
+#include "tests/api/timeline_scene.h"
 
 enum {
 	NT_TEST_RANKS = 8,
@@ -331,8 +332,11 @@ static inline void nt_test_set_rest(struct nt_snapshot *snapshot)
 	snapshot->made_ns = NT_TEST_TIME_NS;
 }
 
-/* The incidents of the first job: a slow rank and a slow node that fire, a pending one never here. */
-static inline struct nt_snapshot *nt_test_snapshot(void)
+/*
+ * The incidents of the first job: a slow rank and a slow node that fire, a pending one never here. Its
+ * timeline has the cells up to `end_ns`.
+ */
+static inline struct nt_snapshot *nt_test_snapshot_of(size_t ranks, size_t cells, uint64_t end_ns)
 {
 	struct nt_snapshot *snapshot = nt_snapshot_new();
 	const struct nt_snapshot_job **job = nt_snapshot_alloc(snapshot, 3, sizeof(*job));
@@ -354,8 +358,9 @@ static inline struct nt_snapshot *nt_test_snapshot(void)
 	incidents[1].severity = "warning";
 	note.severity = "info";
 	note.job = hung->name;
-	nt_test_set_ranks(slow, NT_TEST_RANKS);
+	nt_test_set_ranks(slow, ranks);
 	nt_test_set_links(slow);
+	nt_test_set_timeline(slow, cells, end_ns);
 	nt_test_set_incidents(slow, incidents, 2);
 	nt_test_set_incidents(hung, &note, 1);
 	job[0] = slow;
@@ -365,6 +370,11 @@ static inline struct nt_snapshot *nt_test_snapshot(void)
 	snapshot->jobs = 3;
 	nt_test_set_rest(snapshot);
 	return snapshot;
+}
+
+static inline struct nt_snapshot *nt_test_snapshot(void)
+{
+	return nt_test_snapshot_of(NT_TEST_RANKS, NT_TEST_CELLS, NT_TEST_TIME_NS);
 }
 
 #endif

@@ -55,10 +55,12 @@ engine/frame: detect proto common
 engine/links: detect proto common
 engine/nodes: detect proto common
 engine/incidents: detect proto common
+engine/timeline: detect proto common
 engine: detect proto common
 aggregator/store: engine detect proto common
 aggregator/notify: engine detect proto common
 aggregator/group: control engine detect proto common
+aggregator/page: common
 aggregator/api: control engine detect proto common
 aggregator: control engine detect proto common
 cli/readers: engine detect proto common

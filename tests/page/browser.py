@@ -109,7 +109,7 @@ class Browser:
                 return answer["result"]
 
     def open(self, path, width=1200, height=900, dark=False, script=True):
-        """Opens a file and waits until it is loaded. Returns the seconds that it took."""
+        """Opens a file or an address and waits until it is loaded. Returns the seconds that it took."""
         self.requests, self.troubles, self.events = [], [], []
         self.call("Emulation.setDeviceMetricsOverride",
                   {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
@@ -117,7 +117,7 @@ class Browser:
                   {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         self.call("Emulation.setScriptExecutionDisabled", {"value": not script})
         start = time.monotonic()
-        self.call("Page.navigate", {"url": "file://" + os.path.abspath(path)})
+        self.call("Page.navigate", {"url": path if "://" in path else "file://" + os.path.abspath(path)})
         until = start + 60
         while "Page.loadEventFired" not in self.events:
             event = self.receive(until)
@@ -145,10 +145,24 @@ class Browser:
         self.call("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
 
     def press(self, key):
+        text = {"text": "\r"} if key == "Enter" else {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key,
-                                                 "windowsVirtualKeyCode": {"Tab": 9, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
-                                                                           "ArrowRight": 39, "ArrowDown": 40}.get(key, 0)})
+                                                 "windowsVirtualKeyCode": {"Tab": 9, "Enter": 13, "PageDown": 34, "End": 35, "Home": 36,
+                                                                           "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
+                                                                           "ArrowDown": 40}.get(key, 0),
+                                                 **(text if kind == "keyDown" else {})})
+
+    def type(self, text):
+        self.call("Input.insertText", {"text": text})
+
+    def until(self, expression, timeout=20):
+        """Waits until the expression is true on the page, and takes what the page says meanwhile."""
+        end = time.monotonic() + timeout
+        while not self.ask(f"Boolean({expression})"):
+            if time.monotonic() > end:
+                raise AssertionError(f"not in {timeout} s: {expression}; the page: {self.ask('document.body.innerText')[:600]}")
+            time.sleep(0.05)
 
     def picture(self, path):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]

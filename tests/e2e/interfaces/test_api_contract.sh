@@ -16,5 +16,6 @@ fetch_prometheus || {
   exit 77
 }
 tests/api/contract.py "$venv"
+tests/api/events.py
 "$venv/bin/python" tests/api/metrics.py "$promtool"
 tests/api/safety.py

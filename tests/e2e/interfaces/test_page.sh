@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The page of `neutracer analyze --html` in a real browser: what it shows, in light and dark, with and
 # without script, to pointer, keys and screen reader; that names from outside are only text; that it
-# asks no network for anything. NT_KEEP=1 leaves the pages and their pictures.
+# asks no network for anything. The same of the aggregator's page, over an invented snapshot. NT_KEEP=1
+# leaves the pages and their pictures.
 set -euo pipefail
 
 bin=${NT_BIN:-build/release/bin}
@@ -52,3 +53,4 @@ status=0
 
 "${bin%/bin}/test/pages" "$work"
 tests/page/check.py "$work"
+NT_API_SERVER="${bin%/bin}/test/api-server" tests/page/live.py "$work"

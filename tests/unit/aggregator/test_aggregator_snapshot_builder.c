@@ -32,14 +32,19 @@ static void note_incident(void *data, const struct nt_wire_incident *incident)
 	resolved += strcmp(incident->state, "resolved") == 0;
 }
 
+static struct nt_job_timelines *timelines;
+
 static int set_up(void **state)
 {
-	const struct nt_engine_options options = nt_engine_options_default();
+	struct nt_engine_options options = nt_engine_options_default();
 	const struct nt_engine_handler handler = {.incident = note_incident};
 
 	(void)state;
 	fired = resolved = 0;
 	agent = feed_agent("n0", "job");
+	if (nt_job_timelines_new(NULL, &timelines) < 0)
+		return -1;
+	options.timelines = timelines;
 	return nt_engine_new(&options, &handler, &engine);
 }
 
@@ -47,6 +52,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	nt_engine_free(engine);
+	nt_job_timelines_free(timelines);
 	return 0;
 }
 
@@ -321,6 +327,34 @@ static void the_rate_of_multiplications_is_that_of_the_last_frame(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* The slow rank's work grows from 20 s on. The engine may go before the snapshot does. */
+static void the_timeline_of_a_job_is_in_the_snapshot(void **state)
+{
+	const struct nt_snapshot_job *job;
+	struct nt_job_timelines_stats stats;
+	struct nt_snapshot *snapshot;
+	const uint8_t *own;
+
+	(void)state;
+	feed(0, 60000);
+	snapshot = draw();
+	job = snapshot->job[0];
+	nt_job_timelines_stats(timelines, &stats);
+	assert_true(stats.bytes_now > 0);
+	nt_engine_free(nt_take(engine));
+	nt_job_timelines_stats(timelines, &stats);
+	assert_int_equal(stats.bytes_now, 0);
+	assert_in_range(job->timeline_cells, 4, 6);
+	for (size_t i = 0; i < job->timeline_cells; i++)
+		assert_int_equal(job->timeline[i]->ranks->count, RANKS);
+	own = nt_timeline_values(job->timeline[0], NT_TIMELINE_OWN);
+	assert_in_range(own[SLOW_RANK], NT_TIMELINE_ZERO + 55, NT_TIMELINE_ZERO + 62);
+	own = nt_timeline_values(job->timeline[job->timeline_cells - 1], NT_TIMELINE_OWN);
+	assert_in_range(own[0], NT_TIMELINE_ZERO + 55, NT_TIMELINE_ZERO + 62);
+	assert_in_range(own[SLOW_RANK], NT_TIMELINE_ZERO + 84, NT_TIMELINE_ZERO + 90);
+	nt_snapshot_release(snapshot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +364,7 @@ int main(void)
 		TEST(nodes_that_leave_something_out_are_shown_with_ranks_and_without),
 		TEST(the_device_memory_of_a_rank_is_in_the_snapshot),
 		TEST(the_rate_of_multiplications_is_that_of_the_last_frame),
+		TEST(the_timeline_of_a_job_is_in_the_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

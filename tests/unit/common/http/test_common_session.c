@@ -114,6 +114,18 @@ static void an_unused_session_ends_at_its_idle_time(void **state)
 	assert_false(is_open(id, 1 + NT_SESSION_IDLE_NS));
 }
 
+/* Two threads read the clock, and the later one is first. */
+static void an_earlier_time_of_another_thread_ends_no_session(void **state)
+{
+	char id[NT_SESSION_TEXT_BYTES];
+
+	(void)state;
+	begin(alice, 1000, id);
+	assert_true(is_open(id, 2000));
+	assert_true(is_open(id, 1999));
+	assert_true(is_open(id, 1999 + NT_SESSION_IDLE_NS));
+}
+
 static void at_the_cap_the_token_with_most_sessions_loses_its_least_used(void **state)
 {
 	char of_bob[NT_SESSION_TEXT_BYTES], id[NT_SESSION_MAX_COUNT][NT_SESSION_TEXT_BYTES];
@@ -206,6 +218,7 @@ int main(void)
 		TEST(a_session_is_found_by_its_whole_id_until_it_is_ended),
 		TEST(a_session_expires_by_age_and_when_it_is_not_used),
 		TEST(an_unused_session_ends_at_its_idle_time),
+		TEST(an_earlier_time_of_another_thread_ends_no_session),
 		TEST(at_the_cap_the_token_with_most_sessions_loses_its_least_used),
 		TEST(a_csrf_token_belongs_to_one_session),
 		cmocka_unit_test(a_cookie_is_found_among_others),
