@@ -17,5 +17,6 @@ fetch_prometheus || {
 }
 tests/api/contract.py "$venv"
 tests/api/events.py
+tests/api/pages.py
 "$venv/bin/python" tests/api/metrics.py "$promtool"
 tests/api/safety.py
