@@ -4,6 +4,7 @@
 #include "cli/live/command.h"
 
 const struct nt_command nt_commands[] = {
+	{"top", "show incidents, jobs, ranks and nodes, live", nt_command_top},
 	{"slow-ranks", "show the slow ranks of the running jobs", nt_command_slow_ranks},
 	{"jobs", "show the observed jobs, or the ranks of one", nt_command_jobs},
 	{"links", "show the RDMA links between the ranks of a job", nt_command_links},

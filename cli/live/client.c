@@ -23,6 +23,9 @@ enum {
 struct nt_client {
 	struct nt_client_options options; /* borrowed */
 	CURL *curl;
+	CURLM *multi; /* of the request without blocking; NULL before the first one */
+	struct nt_buf reply; /* of that request */
+	bool begun;
 	struct curl_slist *headers;
 	int token_error; /* why there is no token; 0: there is one */
 	char curl_error[CURL_ERROR_SIZE];
@@ -33,6 +36,7 @@ fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, .
 {
 	va_list ap;
 
+	error->status = 0;
 	error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : exit;
 	va_start(ap, fmt);
 	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
@@ -105,11 +109,23 @@ int nt_client_open(const struct nt_client_options *options, struct nt_client **r
 	return 0;
 }
 
+static void cancel(struct nt_client *client)
+{
+	if (client->begun)
+		(void)curl_multi_remove_handle(client->multi, client->curl);
+	client->begun = false;
+	nt_buf_clear(&client->reply);
+}
+
 void nt_client_close(struct nt_client *client)
 {
 	if (!client)
 		return;
+	cancel(client);
 	curl_easy_cleanup(client->curl);
+	if (client->multi)
+		(void)curl_multi_cleanup(client->multi);
+	nt_buf_release(&client->reply);
 	curl_slist_free_all(client->headers);
 	free(client);
 }
@@ -122,8 +138,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 }
 
 /* body: NULL for a GET. */
-static int perform(struct nt_client *client, const char *path, const struct nt_buf *body,
-		   struct nt_buf *reply, long *ret_status, CURLcode *ret_result)
+static int set_up(struct nt_client *client, const char *path, const struct nt_buf *body,
+		  struct nt_buf *reply)
 {
 	nt_autobuf struct nt_buf url = {0};
 	CURL *curl = client->curl;
@@ -153,11 +169,7 @@ static int perform(struct nt_client *client, const char *path, const struct nt_b
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->len);
 	}
-	if (failed)
-		return -ENOMEM;
-	*ret_result = curl_easy_perform(curl);
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_status);
-	return 0;
+	return failed ? -ENOMEM : 0;
 }
 
 static int explain_transport(const struct nt_client *client, CURLcode result,
@@ -240,22 +252,21 @@ static int explain_status(const struct nt_client *client, long status, const str
 		    *detail ? ": " : ", which an aggregator does not return", detail);
 }
 
-static int request(struct nt_client *client, const char *path, const struct nt_buf *body,
-		   json_t **ret_json, struct nt_client_error *ret_error)
+static int conclude(const struct nt_client *client, CURLcode result, const struct nt_buf *reply,
+		    json_t **ret_json, struct nt_client_error *ret_error)
 {
-	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
-	CURLcode result = CURLE_OK;
 	long status = 0;
 	int r;
 
-	r = perform(client, path, body, &reply, &status, &result);
-	if (r < 0)
-		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (result)
 		return explain_transport(client, result, ret_error);
-	if (status != 200 && status != 202)
-		return explain_status(client, status, &reply, ret_error);
-	r = nt_json_load(reply.data, reply.len, ret_json);
+	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200 && status != 202) {
+		r = explain_status(client, status, reply, ret_error);
+		ret_error->status = status;
+		return r;
+	}
+	r = nt_json_load(reply->data, reply->len, ret_json);
 	if (r == -ENOMEM)
 		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (r < 0)
@@ -263,6 +274,16 @@ static int request(struct nt_client *client, const char *path, const struct nt_b
 			    "the response of %s is not that of an aggregator; check --server URL",
 			    client->options.server);
 	return 0;
+}
+
+static int request(struct nt_client *client, const char *path, const struct nt_buf *body,
+		   json_t **ret_json, struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
+
+	if (set_up(client, path, body, &reply) < 0)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return conclude(client, curl_easy_perform(client->curl), &reply, ret_json, ret_error);
 }
 
 int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
@@ -279,6 +300,57 @@ int nt_client_post(struct nt_client *client, const char *path, const json_t *bod
 	if (nt_json_dump(body, false, &text) < 0)
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	return request(client, path, &text, ret_json, ret_error);
+}
+
+/* ---- without blocking ------------------------------------------------------------------------ */
+
+int nt_client_begin(struct nt_client *client, const char *path, struct nt_client_error *ret_error)
+{
+	int running;
+
+	cancel(client);
+	client->reply.max = REPLY_MAX_BYTES;
+	if (!client->multi)
+		client->multi = curl_multi_init();
+	if (!client->multi || set_up(client, path, NULL, &client->reply) < 0 ||
+	    curl_multi_add_handle(client->multi, client->curl))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	client->begun = true;
+	(void)curl_multi_perform(client->multi, &running);
+	return 0;
+}
+
+void nt_client_poll(struct nt_client *client, const int *fd, size_t fds, int timeout_ms)
+{
+	struct curl_waitfd extra[4] = {0};
+	int running;
+
+	fds = fds < 4 ? fds : 4;
+	for (size_t i = 0; i < fds; i++)
+		extra[i] = (struct curl_waitfd){.fd = fd[i], .events = CURL_WAIT_POLLIN};
+	if (!client->multi)
+		client->multi = curl_multi_init();
+	if (!client->multi)
+		return;
+	(void)curl_multi_poll(client->multi, extra, (unsigned int)fds, timeout_ms, NULL);
+	(void)curl_multi_perform(client->multi, &running);
+}
+
+int nt_client_take(struct nt_client *client, json_t **ret_json, struct nt_client_error *ret_error)
+{
+	const CURLMsg *message;
+	CURLcode result;
+	int left, r;
+
+	if (!client->begun)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOENT, "no request was begun");
+	message = curl_multi_info_read(client->multi, &left);
+	if (!message)
+		return -EINPROGRESS;
+	result = message->data.result;
+	r = conclude(client, result, &client->reply, ret_json, ret_error);
+	cancel(client);
+	return r;
 }
 
 int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment)

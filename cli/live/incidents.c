@@ -54,23 +54,6 @@ static const struct nt_column evidence_columns[] = {
 	{"WINDOWS", true, false},
 };
 
-/* The first culprit, and the number of further ones. Returns text. */
-static const char *who(const json_t *incident, char text[NT_LIVE_TEXT])
-{
-	const json_t *culprits = json_object_get(incident, "culprits");
-	size_t count = json_array_size(culprits), len;
-
-	if (!count) {
-		(void)snprintf(text, NT_LIVE_TEXT, "-");
-		return text;
-	}
-	(void)nt_live_culprit(json_array_get(culprits, 0), text);
-	len = strlen(text);
-	if (count > 1)
-		(void)snprintf(text + len, NT_LIVE_TEXT - len, " +%zu", count - 1);
-	return text;
-}
-
 static int add_row(struct nt_table *table, const json_t *incident)
 {
 	const char *state = nt_json_get_text(incident, "state", "-");
@@ -91,7 +74,7 @@ static int add_row(struct nt_table *table, const json_t *incident)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(incident, "job", "-"));
 	if (r == 0)
-		r = nt_table_add(table, style, "%s", who(incident, text));
+		r = nt_table_add(table, style, "%s", nt_live_who(incident, text));
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_live_slowdown(incident, text));
 	if (r == 0)
@@ -130,7 +113,7 @@ line(const char *name, enum nt_style style, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	(void)printf("%s%-11s%s %s%s%s\n", nt_style_begin(NT_STYLE_DIM, stdout), name,
-		     nt_style_end(stdout), nt_style_begin(style, stdout), nt_table_defuse(text),
+		     nt_style_end(stdout), nt_style_begin(style, stdout), nt_text_defuse(text),
 		     nt_style_end(stdout));
 }
 

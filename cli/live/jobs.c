@@ -63,27 +63,6 @@ static const struct nt_column rank_columns[] = {
 	{"INSIDE", false, true, true},
 };
 
-/* "12.3 ms", or "-" if the member is null. Returns text. */
-static const char *duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
-{
-	double s = nt_json_get_number(object, name, -1);
-
-	if (s < 0)
-		(void)snprintf(text, NT_LIVE_TEXT, "-");
-	else if (s < 1)
-		(void)snprintf(text, NT_LIVE_TEXT, "%.1f ms", s * 1e3);
-	else
-		(void)snprintf(text, NT_LIVE_TEXT, "%.2f s", s);
-	return text;
-}
-
-static enum nt_style job_style(const char *state)
-{
-	if (!strcmp(state, "running"))
-		return NT_STYLE_GOOD;
-	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
-}
-
 /* "100%", or less; with a mark if some data is not observed at all. */
 static int add_sampled(struct nt_table *table, const json_t *object)
 {
@@ -108,7 +87,7 @@ static int add_job(struct nt_table *table, const json_t *job)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(job, "id", "-"));
 	if (r == 0)
-		r = nt_table_add(table, job_style(state), "%s", state);
+		r = nt_table_add(table, nt_live_job_style(state), "%s", state);
 	if (r == 0)
 		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "attempt", 0));
 	if (r == 0)
@@ -117,7 +96,7 @@ static int add_job(struct nt_table *table, const json_t *job)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "nodes", 0));
 	if (r == 0)
-		r = nt_table_add(table, 0, "%s", duration(job, "step_seconds", text));
+		r = nt_table_add(table, 0, "%s", nt_live_duration(job, "step_seconds", text));
 	if (r == 0)
 		r = add_sampled(table, job);
 	if (r == 0)
@@ -207,7 +186,7 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "tier", "-"));
 	for (size_t i = 0; r == 0 && i < sizeof(durations) / sizeof(durations[0]); i++)
-		r = nt_table_add(table, 0, "%s", duration(rank, durations[i], text));
+		r = nt_table_add(table, 0, "%s", nt_live_duration(rank, durations[i], text));
 	if (r == 0)
 		r = add_sampled(table, rank);
 	if (r == 0)

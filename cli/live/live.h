@@ -21,19 +21,24 @@ struct nt_live_config {
 	uint32_t seconds, hz;
 	uint32_t kind, format; /* of a profile: numbers of words */
 	char *output;
+	uint64_t every_ns;
+	bool once;
 	bool exit_code;
 	struct nt_opt_args args;
 };
 
 /* clang-format off */
-#define NT_LIVE_OPTIONS                                                                            \
+#define NT_LIVE_SERVER_OPTIONS                                                                            \
 	{"server", NT_OPT_STRING, offsetof(struct nt_live_config, server), NT_DEFAULT_SERVER, 0,   \
 	 0, "URL of the aggregator", "URL", NULL, 0},                                       \
 	{"token-file", NT_OPT_STRING, offsetof(struct nt_live_config, token_file),                 \
 	 NT_DEFAULT_TOKEN_FILE, 0, 0, "the aggregator's token file, or a copy of it", "FILE",      \
 	 NULL, 0},                                                                                 \
 	{"ca-file", NT_OPT_STRING, offsetof(struct nt_live_config, ca_file), NULL, 0, 0,           \
-	 "certificates to trust with https (PEM), beside the system's", "FILE", NULL, 0},          \
+	 "certificates to trust with https (PEM), beside the system's", "FILE", NULL, 0}
+
+#define NT_LIVE_OPTIONS                                                                            \
+	NT_LIVE_SERVER_OPTIONS,                                                                    \
 	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
 	 "print the JSON of the REST interface", NULL, NULL, NT_OPT_CLI_ONLY}
 
@@ -69,8 +74,17 @@ enum {
 const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT]);
 /* The age of an RFC 3339 time: "42s", "5m", "3h", "2d"; "-" for none. Returns text. */
 const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT]);
+/* The same at that time. */
+const char *nt_live_age_at(const char *time, uint64_t now_ns, char text[NT_LIVE_TEXT]);
 /* "×1.31", or "-". Returns text. */
 const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT]);
+/* "12.3 ms", or "-" if the member is null. Returns text. */
+const char *nt_live_duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT]);
+/* The first culprit of an incident, and the number of further ones. Returns text. */
+const char *nt_live_who(const json_t *incident, char text[NT_LIVE_TEXT]);
+/* "tcp_retransmits, net_drops": the largest parts of a node's score. Returns text. */
+const char *nt_live_leading_metrics(const json_t *anomaly, char text[NT_LIVE_TEXT]);
+enum nt_style nt_live_job_style(const char *state);
 enum nt_style nt_live_severity_style(const char *severity);
 
 #endif

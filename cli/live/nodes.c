@@ -5,12 +5,7 @@
 
 #include "cli/live/command.h"
 #include "cli/live/live.h"
-#include "common/base/ascii.h"
 #include "proto/json.h"
-
-enum {
-	NAMED = 3, /* metrics in a row */
-};
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
@@ -52,26 +47,6 @@ static const struct nt_column metric_columns[] = {
 	{"PEERS", true, false},   {"USUAL", false, false}, {"UNIT", false, false},
 };
 
-/* "tcp_retransmits, net_drops": of a score that says something. */
-static const char *leading_text(const json_t *anomaly, char text[NT_LIVE_TEXT])
-{
-	const json_t *metrics = json_object_get(anomaly, "metrics");
-	size_t len = 0;
-
-	(void)snprintf(text, NT_LIVE_TEXT, "-");
-	for (size_t i = 0; i < json_array_size(metrics) && i < NAMED; i++) {
-		char name[NT_LIVE_TEXT];
-
-		nt_ascii_copy_text(name, sizeof(name),
-				   nt_json_get_text(json_array_get(metrics, i), "metric", "-"));
-		len += (size_t)snprintf(text + len, NT_LIVE_TEXT - len, "%s%s", len ? ", " : "",
-					name);
-		if (len >= NT_LIVE_TEXT)
-			break;
-	}
-	return text;
-}
-
 static int add_score(struct nt_table *table, const json_t *anomaly)
 {
 	const char *state = nt_json_get_text(anomaly, "state", "-");
@@ -92,7 +67,7 @@ static int add_score(struct nt_table *table, const json_t *anomaly)
 	r = r ? r : nt_table_add(table, 0, "%.1f", nt_json_get_number(anomaly, "score", 0));
 	r = r ? r : nt_table_add(table, 0, "%.1f", nt_json_get_number(anomaly, "threshold", 0));
 	r = r ? r : nt_table_add(table, 0, peers > 0 ? "%.0f" : "-", peers);
-	return r ? r : nt_table_add(table, 0, "%s", leading_text(anomaly, text));
+	return r ? r : nt_table_add(table, 0, "%s", nt_live_leading_metrics(anomaly, text));
 }
 
 static int add_node(struct nt_table *table, const json_t *node)
