@@ -12,6 +12,7 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only jobs of this name, key or id"),
 	NT_LIVE_FILTER("state", state, "STATE", "running hung unobserved ended",
 		       "only this state: running, hung, unobserved, ended"),

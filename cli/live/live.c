@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/live/command.h"
+#include "cli/live/watch.h"
 #include "common/base/ascii.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
@@ -46,6 +47,8 @@ static int run_with_client(void *data)
 
 	if (nt_client_open(&options, &client, &error) < 0)
 		return nt_live_fail(&error);
+	if (command->config.watch)
+		return nt_live_watch(client, &command->config, command->run);
 	return command->run(client, &command->config);
 }
 
@@ -56,11 +59,18 @@ int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt
 	return nt_command_main(program, argc, argv, &command, run_with_client);
 }
 
+static bool prints_compact;
+
+void nt_live_set_compact(bool is_compact)
+{
+	prints_compact = is_compact;
+}
+
 int nt_live_print_json(const json_t *json)
 {
 	nt_autobuf struct nt_buf text = {0};
 
-	if (nt_json_dump(json, true, &text) < 0)
+	if (nt_json_dump(json, !prints_compact, &text) < 0)
 		return nt_live_no_memory();
 	(void)fwrite(text.data, 1, text.len, stdout);
 	return NT_EXIT_OK;

@@ -9,6 +9,7 @@
 
 #include "cli/live/client.h"
 #include "cli/live/table.h"
+#include "common/base/duration.h"
 #include "common/options/defaults.h"
 #include "common/options/opt.h"
 
@@ -22,7 +23,7 @@ struct nt_live_config {
 	uint32_t kind, format; /* of a profile: numbers of words */
 	char *output;
 	uint64_t every_ns;
-	bool once;
+	bool once, watch;
 	bool exit_code;
 	struct nt_opt_args args;
 };
@@ -41,6 +42,15 @@ struct nt_live_config {
 	NT_LIVE_SERVER_OPTIONS,                                                                    \
 	{"json", NT_OPT_BOOL, offsetof(struct nt_live_config, json), "false", 0, 0,                \
 	 "print the JSON of the REST interface", NULL, NULL, NT_OPT_CLI_ONLY}
+
+#define NT_LIVE_WATCH_OPTIONS                                                                      \
+	{"watch", NT_OPT_BOOL, offsetof(struct nt_live_config, watch), "false", 0, 0,              \
+	 "repeat it, in place on a terminal; with --json one document a line", NULL, NULL,         \
+	 NT_OPT_CLI_ONLY},                                                                         \
+	{.name = "every", .kind = NT_OPT_DURATION,                                                 \
+	 .offset = offsetof(struct nt_live_config, every_ns), .def = "2s",                         \
+	 .min = NT_SECOND / 2, .max = NT_HOUR, .help = "how often --watch repeats it",             \
+	 .flags = NT_OPT_CLI_ONLY}
 
 #define NT_LIVE_FILTER(name_, field_, arg_, words_, help_)                                         \
 	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
@@ -65,6 +75,8 @@ int nt_live_no_memory(void);
 /* Prints {"items": items, "next": null}, or any other document, indented. An exit code. */
 int nt_live_print_list(json_t *items);
 int nt_live_print_json(const json_t *json);
+/* From now on documents are printed on one line each. */
+void nt_live_set_compact(bool is_compact);
 
 enum {
 	NT_LIVE_TEXT = 160,

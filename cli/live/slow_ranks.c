@@ -9,6 +9,7 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only this job: its name, key or id"),
 	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, storage, missing, hang, …"),

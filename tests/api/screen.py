@@ -41,10 +41,14 @@ class Screen:
                 self.row = int(place[1]) - 1
             elif part in ("\x1b[2J", "\x1b[?1049h"):
                 self.rows = [""] * 500
+            elif part == "\x1b[H":
+                self.row = 0
             elif part == "\x1b[K":
                 self.rows[self.row] = ""
-            elif not re.fullmatch(r"\x1b\[([\d;]*m|H|\?25[lh]|\?1049l)", part):
-                self.rows[self.row] += part
+            elif not re.fullmatch(r"\x1b\[([\d;]*m|\?25[lh]|\?1049l)", part):
+                for line, text in enumerate(part.split("\r\n")):
+                    self.row += line > 0
+                    self.rows[self.row] += text
 
     def read(self, seconds):
         """False at the end of the output."""

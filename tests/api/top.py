@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`neutracer top` on a terminal, against the real REST interface."""
+import json
 import os
+import re
 import signal
+import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -114,6 +118,55 @@ class Top(unittest.TestCase):
             self.assertIn("RANKS OF llm-70b  8", done.stdout)
             self.assertNotIn("\x1b", done.stdout)
             self.assertLessEqual(max(map(len, done.stdout.split("\n"))), 80)
+
+    # ---- --watch ---------------------------------------------------------------------------------
+
+    def watch(self, *words, **more):
+        screen = Screen([NEUTRACER, *words, *self.where, "--watch", "--every", "500ms"],
+                        environment(TERM="xterm", **more))
+        self.addCleanup(screen.close)
+        return screen
+
+    def test_a_watched_table_is_repeated_in_place(self):
+        screen = self.watch("incidents")
+        text = screen.await_text(r"more lines$")
+        self.assertRegex(text.split("\n")[0], r"^20\d\d-.*Z, every 0\.5 s")
+        self.assertEqual(len(text.split("\n")), 24)
+        first = text.split("\n")[0]
+        screen.await_text(r"\A(?!%s)20\d\d-[^$]*more lines$" % re.escape(first))
+        self.assertLessEqual(max(map(len, screen.rows)), 80)
+        os.kill(screen.pid, signal.SIGINT)
+        screen.await_end()
+        self.assertEqual(screen.before, termios.tcgetattr(screen.fd))
+
+    def test_a_watched_table_becomes_stale(self):
+        with tempfile.TemporaryDirectory() as directory:
+            server = Server(directory)
+            screen = Screen([NEUTRACER, "jobs", "--watch", "--every", "500ms", "--server",
+                             f"http://127.0.0.1:{server.port}", "--token-file",
+                             f"{directory}/token"], environment(TERM="xterm"))
+            self.addCleanup(screen.close)
+            screen.await_text("llm-70b")
+            server.kill()
+            self.assertIn("llm-70b", screen.await_text(r"^STALE since .*cannot connect"))
+
+    def test_watched_json_is_one_document_a_line(self):
+        process = subprocess.Popen([NEUTRACER, "slow-ranks", *self.where, "--json", "--watch",
+                                    "--every", "500ms"], stdout=subprocess.PIPE, text=True,
+                                   env=environment())
+        try:
+            documents = [json.loads(process.stdout.readline()) for _ in range(2)]
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.assertEqual([len(document["items"]) for document in documents], [2, 2])
+
+    def test_a_watch_that_fails_at_once_ends(self):
+        for command in ("slow-ranks", "jobs", "incidents", "nodes"):
+            done = run(command, "--watch", "--server", "http://127.0.0.1:9")
+            self.assertEqual((done.returncode, done.stdout), (7, ""))
+            self.assertIn("Start neutracer-aggregator", done.stderr)
 
     # ---- ends ------------------------------------------------------------------------------------
 
