@@ -47,7 +47,7 @@ add_line(struct detail_lines *lines, int level, const char *fmt, ...)
 		text = NULL;
 		return -ENOMEM;
 	}
-	if (asprintf(&line, "%*s%s", 2 * level, "", text) < 0) {
+	if (asprintf(&line, "%*s%s", *text ? 2 * level : 0, "", text) < 0) {
 		line = NULL;
 		return -ENOMEM;
 	}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`neutracer top` on a terminal, against the real REST interface."""
+import http.server
 import json
 import os
 import re
@@ -8,12 +9,60 @@ import signal
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 import unittest
+import urllib.parse
 
 from command import NEUTRACER, environment, run
 from screen import Screen
 from server import Server
+
+
+class Large(http.server.ThreadingHTTPServer):
+    """A server with more ranks and nodes than are shown, whose one culprit is the last rank."""
+
+    def __init__(self):
+        self.pages = {"incidents": 0, "jobs": 0, "nodes": 0, "ranks": 0}
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def items(self, name, query):
+        start = int(query.get("cursor", ["0"])[0])
+        self.pages[name] += 1
+        if name == "incidents":
+            return [{"id": "f", "severity": "critical", "class": "compute", "culprits": [
+                {"kind": "rank", "rank": 9000, "node": "far"}]}], None
+        if name == "jobs":
+            return [{"id": "a", "name": "big", "incidents": ["f"]}], None
+        if name == "nodes":
+            return [{"node": f"n{start + i}"} for i in range(1000)], str(start + 1000)
+        ranks = [8999, 9000] if "node" in query else range(start, start + 1000)
+        return [{"rank": rank, "rank_known": True, "node": "far" if rank > 8000 else "near",
+                 "step_seconds": 0.6, "own_seconds": 0.5 if rank == 9000 else 0.3}
+                for rank in ranks], None if "node" in query else str(start + 1000)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self):
+            url = urllib.parse.urlsplit(self.path)
+            items, after = self.server.items(url.path.split("/")[-1],
+                                             urllib.parse.parse_qs(url.query))
+            body = json.dumps({"items": items, "next": after}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
 
 
 class Top(unittest.TestCase):
@@ -98,6 +147,19 @@ class Top(unittest.TestCase):
         screen.await_text("gpu-02 .*unobserved")
         screen.press("q")
         self.assertEqual(screen.await_end(), 0)
+
+    # ---- a large job -----------------------------------------------------------------------------
+
+    def test_of_a_large_job_the_ranks_of_culprits_are_not_missing(self):
+        with Large() as large:
+            done = run("top", "--once", "--server", large.url)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        # 4 pages of 1000, and two more of 9000 on the culprit's node
+        self.assertIn("RANKS OF big  4002: the first ones, and those on nodes of culprits",
+                      done.stdout)
+        self.assertRegex(done.stdout, r"9000 +far +compute +500.0 ms")
+        self.assertIn("NODES  16000+", done.stdout)
+        self.assertEqual(large.pages, {"incidents": 1, "jobs": 1, "nodes": 16, "ranks": 5})
 
     # ---- text ------------------------------------------------------------------------------------
 
