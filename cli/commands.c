@@ -10,6 +10,7 @@ const struct nt_command nt_commands[] = {
 	{"links", "show the RDMA links between the ranks of a job", nt_command_links},
 	{"nodes", "show the nodes and how unusual their metrics are", nt_command_nodes},
 	{"incidents", "show incidents, or the details of one", nt_command_incidents},
+	{"events", "follow what happens: incidents, jobs and nodes", nt_command_events},
 	{"alert", "show the receivers of messages, or send one a test", nt_command_alert},
 	{"level", "show the levels of detail, or set one", nt_command_level},
 	{"profile", "sample the stacks of a rank, and write a flame graph", nt_command_profile},

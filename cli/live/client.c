@@ -17,6 +17,7 @@ enum {
 	REPLY_MAX_BYTES = NT_JSON_MAX_BYTES,
 	CONNECT_TIMEOUT_S = 5,
 	TOTAL_TIMEOUT_S = 60,
+	SILENCE_TIMEOUT_S = 45, /* of a stream, which has a ping each 15 s */
 	PAGE = 1000,
 };
 
@@ -102,7 +103,8 @@ int nt_client_open(const struct nt_client_options *options, struct nt_client **r
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	client->options = *options;
 	client->curl = curl_easy_init();
-	if (!client->curl || add_header(client, "Accept: application/json") < 0 ||
+	if (!client->curl ||
+	    add_header(client, "Accept: application/json, text/event-stream") < 0 ||
 	    add_header(client, "Content-Type: application/json") < 0 || add_token(client) < 0)
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	*ret_client = nt_take(client);
@@ -247,6 +249,8 @@ static int explain_status(const struct nt_client *client, long status, const str
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
 	if (status == 400)
 		return fail(error, NT_EXIT_USAGE, -EINVAL, "%s", detail);
+	if (status == 409 && problem)
+		return fail(error, NT_EXIT_INPUT, -EBUSY, "%s", detail);
 	return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s returned HTTP %ld%s%s",
 		    client->options.server, status,
 		    *detail ? ": " : ", which an aggregator does not return", detail);
@@ -352,6 +356,73 @@ int nt_client_take(struct nt_client *client, json_t **ret_json, struct nt_client
 	cancel(client);
 	return r;
 }
+
+int nt_client_delete(struct nt_client *client, const char *path, json_t **ret_json,
+		     struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
+
+	if (set_up(client, path, NULL, &reply) < 0 ||
+	    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, "DELETE"))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return conclude(client, curl_easy_perform(client->curl), &reply, ret_json, ret_error);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+struct stream {
+	CURL *curl;
+	int (*take)(void *data, const char *bytes, size_t len);
+	void *data;
+	struct nt_buf reply; /* of another status than 200 */
+	bool is_over; /* by take() */
+};
+
+static size_t on_stream(char *data, size_t size, size_t count, void *context)
+{
+	struct stream *stream = context;
+	long status = 0;
+
+	(void)curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return on_data(data, size, count, &stream->reply);
+	stream->is_over = stream->take(stream->data, data, size * count) != 0;
+	return stream->is_over ? 0 : size * count;
+}
+
+int nt_client_stream(struct nt_client *client, const char *path,
+		     int (*take)(void *data, const char *bytes, size_t len), void *data,
+		     struct nt_client_error *ret_error)
+{
+	CURL *curl = client->curl;
+	struct stream stream = {
+		.curl = curl, .take = take, .data = data, .reply = {.max = REPLY_MAX_BYTES}};
+	long status = 0;
+	CURLcode result;
+	int r;
+
+	if (set_up(client, path, NULL, &stream.reply) < 0 ||
+	    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_stream) ||
+	    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &stream) ||
+	    curl_easy_setopt(curl, CURLOPT_TIMEOUT, 0L) ||
+	    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L) ||
+	    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_TIMEOUT_S))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	result = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (stream.is_over)
+		r = 0;
+	else if (result)
+		r = explain_transport(client, result, ret_error);
+	else if (status != 200)
+		r = explain_status(client, status, &stream.reply, ret_error);
+	else
+		r = 0;
+	nt_buf_release(&stream.reply);
+	return r;
+}
+
+/* ---- paths and lists ------------------------------------------------------------------------- */
 
 int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment)
 {

@@ -43,6 +43,19 @@ NT_MUST_CHECK int nt_client_get(struct nt_client *client, const char *path, json
 NT_MUST_CHECK int nt_client_post(struct nt_client *client, const char *path, const json_t *body,
 				 json_t **ret_json, struct nt_client_error *ret_error);
 
+/* Deletes what is at the path. Otherwise as above. */
+NT_MUST_CHECK int nt_client_delete(struct nt_client *client, const char *path, json_t **ret_json,
+				   struct nt_client_error *ret_error);
+
+/*
+ * Passes the body of a GET on as it arrives, for a stream without end. 0: the server has ended it,
+ * or take() has, by returning other than 0. Errors as above; -EPROTO also if nothing was received
+ * for 45 s.
+ */
+NT_MUST_CHECK int nt_client_stream(struct nt_client *client, const char *path,
+				   int (*take)(void *data, const char *bytes, size_t len),
+				   void *data, struct nt_client_error *ret_error);
+
 /*
  * Fetches all items of a list, page by page; the path may have parameters. The caller owns
  * *ret_items. max 0: NT_CLIENT_MAX_ITEMS.

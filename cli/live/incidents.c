@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/live/command.h"
+#include "cli/live/incident_act.h"
 #include "cli/live/live.h"
 #include "cli/live/rank_stacks.h"
 #include "common/base/parse_number.h"
@@ -23,6 +24,15 @@ static const struct nt_opt options[] = {
 		       "only incidents that began at this time or later: 2026-11-21T03:00:00Z"),
 	{"limit", NT_OPT_U32, offsetof(struct nt_live_config, limit), "100", 1, NT_CLIENT_MAX_ITEMS,
 	 "maximum number of incidents, the newest first", "NUMBER", NULL, NT_OPT_CLI_ONLY},
+	{.name = "for",
+	 .kind = NT_OPT_DURATION,
+	 .offset = offsetof(struct nt_live_config, for_ns),
+	 .def = "2h",
+	 .min = NT_SECOND,
+	 .max = 30 * NT_DAY,
+	 .help = "how long silence lasts",
+	 .flags = NT_OPT_CLI_ONLY},
+	NT_LIVE_FILTER("by", by, "NAME", NULL, "who acts; default: the name of the user"),
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_INPUT};
@@ -31,12 +41,17 @@ static const struct nt_opt_program program = {
 	.name = "neutracer incidents",
 	.section = 1,
 	.summary = "show incidents, or the details of one",
-	.description = "Without an argument, lists the incidents, the newest first. With the id of "
-		       "one, shows the culprit, the onset, the cost, the evidence and the stacks.",
+	.description =
+		"Without an argument, lists the incidents, the newest first. With the id of "
+		"one, shows the culprit, the onset, the cost, the evidence and the stacks.\n\n"
+		"acknowledge records that somebody works on an incident. silence holds back its "
+		"messages for a time, and a message of its end is sent only if one of its "
+		"beginning was. annotate adds a note. unacknowledge and unsilence take it back. "
+		"All require a token of scope admin.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
-	.args = "[ID]",
-	.max_args = 1,
+	.args = "[ID | " NT_INCIDENT_ACTS "]",
+	.max_args = 3,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
@@ -161,6 +176,27 @@ static void print_cost(const json_t *incident)
 		line("", 0, "%.2f %s", money, nt_json_get_text(cost, "currency", ""));
 }
 
+static void print_handling(const json_t *incident)
+{
+	const json_t *handling = json_object_get(incident, "handling");
+	const json_t *notes = json_object_get(incident, "notes");
+	const json_t *taken = json_object_get(handling, "acknowledged");
+	const json_t *silenced = json_object_get(handling, "silenced");
+
+	if (json_is_object(taken))
+		line("acknowledged", 0, "%s by %s", nt_json_get_text(taken, "at", "-"),
+		     nt_json_get_text(taken, "by", "-"));
+	if (json_is_object(silenced))
+		line("silenced", 0, "until %s by %s", nt_json_get_text(silenced, "until", "-"),
+		     nt_json_get_text(silenced, "by", "-"));
+	for (size_t i = 0; i < json_array_size(notes); i++) {
+		const json_t *note = json_array_get(notes, i);
+
+		line("note", 0, "%s %s: %s", nt_json_get_text(note, "at", "-"),
+		     nt_json_get_text(note, "by", "-"), nt_json_get_text(note, "text", ""));
+	}
+}
+
 static int print_evidence(const json_t *evidence)
 {
 	nt_auto(nt_table) struct nt_table *table = NULL;
@@ -216,6 +252,7 @@ static int print_incident(const json_t *incident)
 	line("confidence", 0, "%.3f at tier %s, %u %% of the windows received",
 	     nt_json_get_number(incident, "confidence", 0), nt_json_get_text(incident, "tier", "-"),
 	     nt_parse_percent(nt_json_get_number(incident, "completeness", 0)));
+	print_handling(incident);
 	if (nt_json_get_text(incident, "own_source", NULL))
 		line("measured by", 0, "%s", nt_json_get_text(incident, "own_source", NULL));
 	print_cost(incident);
@@ -244,6 +281,13 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 	nt_autojson json_t *items = NULL;
 	struct nt_client_error error;
 
+	if (nt_incident_is_act(config))
+		return nt_incident_act(client, config);
+	if (config->args.count > 1) {
+		(void)fprintf(stderr, "neutracer incidents: '%.64s' is none of: %s\n",
+			      config->args.value[0], NT_INCIDENT_ACTS);
+		return NT_EXIT_USAGE;
+	}
 	if (config->args.count)
 		return run_one(client, config);
 	if (nt_buf_printf(&path, "/api/v1/incidents") < 0 ||

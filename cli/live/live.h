@@ -22,6 +22,8 @@ struct nt_live_config {
 	uint32_t seconds, hz;
 	uint32_t kind, format; /* of a profile: numbers of words */
 	char *output;
+	char *node, *by, *after;
+	uint64_t for_ns;
 	uint64_t every_ns;
 	bool once, watch;
 	bool exit_code;

@@ -93,9 +93,11 @@ static void assert_keys(const char *bytes, size_t len, bool is_over, const char 
 		nt_keys_add(&keys, bytes + at, len - at < 5 ? len - at : 5);
 		while (nt_keys_next(&keys, is_over && at + 5 >= len, &key)) {
 			if (key.kind == NT_KEY_TEXT)
-				(void)strcat(got, key.text);
+				(void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s",
+					       key.text);
 			else
-				(void)strncat(got, &names[key.kind], 1);
+				(void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%c",
+					       names[key.kind]);
 		}
 	}
 	assert_string_equal(got, want);
