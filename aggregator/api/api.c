@@ -27,6 +27,14 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/api/v1/incidents", NT_HTTPD_READ, json,
 	 "job class state severity since limit cursor", nt_api_incidents},
 	{"GET", "/api/v1/incidents/{id}", NT_HTTPD_READ, json, NULL, nt_api_incident},
+	{"GET", "/api/v1/events", NT_HTTPD_READ, "text/event-stream", "job after", nt_api_events},
+	{"POST", "/api/v1/incidents/{id}/acknowledge", NT_HTTPD_ADMIN, json, NULL,
+	 nt_api_acknowledge},
+	{"DELETE", "/api/v1/incidents/{id}/acknowledge", NT_HTTPD_ADMIN, json, NULL,
+	 nt_api_unacknowledge},
+	{"POST", "/api/v1/incidents/{id}/silence", NT_HTTPD_ADMIN, json, NULL, nt_api_silence},
+	{"DELETE", "/api/v1/incidents/{id}/silence", NT_HTTPD_ADMIN, json, NULL, nt_api_unsilence},
+	{"POST", "/api/v1/incidents/{id}/annotate", NT_HTTPD_ADMIN, json, NULL, nt_api_annotate},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
 	{"GET", "/api/v1/nodes/{id}/scores", NT_HTTPD_READ, json, NULL, nt_api_node_scores},
 	{"GET", "/api/v1/nodes/{id}/series", NT_HTTPD_READ, json, "metric", nt_api_node_series},
@@ -210,6 +218,8 @@ int nt_api_start(const struct nt_api_options *options, struct nt_api **ret_api,
 		.header_timeout_ns = options->header_timeout_ns,
 		.request_timeout_ns = options->request_timeout_ns,
 		.max_auth_failures = options->max_auth_failures,
+		.events = options->event_desk ? nt_event_desk_ring(options->event_desk) : NULL,
+		.stream_life_ns = options->stream_life_ns,
 	};
 	r = nt_httpd_start(&httpd, &api->httpd, &error);
 	if (r < 0) {

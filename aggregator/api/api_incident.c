@@ -87,8 +87,7 @@ static int collect(const struct nt_snapshot *snapshot, const struct nt_api_query
 	return 0;
 }
 
-/* The incident's job if another aggregator owns it according to the snapshot, or NULL. */
-static const struct nt_snapshot_job *find_elsewhere(const struct nt_snapshot *snapshot,
+const struct nt_snapshot_job *nt_api_find_elsewhere(const struct nt_snapshot *snapshot,
 						    const struct nt_wire_incident *incident)
 {
 	const struct nt_snapshot_job *found = NULL;
@@ -130,7 +129,7 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 	r = nt_store_list(api->options.store, &filter, page);
 	for (size_t i = 0; r == 0 && i < page->count; i++) {
 		const struct nt_wire_incident *incident = &page->incident[i]->incident;
-		const struct nt_snapshot_job *elsewhere = find_elsewhere(snapshot, incident);
+		const struct nt_snapshot_job *elsewhere = nt_api_find_elsewhere(snapshot, incident);
 
 		if (elsewhere && is_slow(incident, query))
 			r = add_culprits(rows, elsewhere, incident);
@@ -352,7 +351,10 @@ static int list_stored(const struct nt_api *api, const struct nt_api_query *quer
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < page.count; i++) {
-		if (json_array_append_new(items, nt_json_incident(&page.incident[i]->incident)))
+		json_t *incident = nt_json_incident(&page.incident[i]->incident);
+
+		if (json_array_append_new(items, incident) ||
+		    nt_api_add_handling(incident, &page.handling[i]) < 0)
 			return -ENOMEM;
 	}
 	if (page.next)
@@ -380,13 +382,6 @@ int nt_api_incidents(void *data, const struct nt_httpd_request *request,
 	return list_stored(api, &query, before, reply);
 }
 
-static int reply_incident(struct nt_httpd_reply *reply, const struct nt_wire_incident *incident)
-{
-	(void)snprintf(reply->etag, sizeof(reply->etag), "%.60s-%" PRIu64, incident->id,
-		       incident->version);
-	return nt_api_reply_object(reply, nt_json_incident(incident));
-}
-
 static const struct nt_wire_incident *find_open(const struct nt_snapshot *snapshot, const char *id)
 {
 	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
@@ -412,12 +407,12 @@ int nt_api_incident(void *data, const struct nt_httpd_request *request,
 	int r;
 
 	if (open)
-		return reply_incident(reply, open);
+		return nt_api_reply_incident(api, reply, open);
 	r = api->options.store ? nt_store_get(api->options.store, id, &stored) : -ENOENT;
 	if (r == -ENOENT)
 		return nt_httpd_problem(reply, request, 404, "no_such_incident",
 					"no incident has this id; it may have been deleted");
 	if (r < 0)
 		return r;
-	return reply_incident(reply, &stored->incident);
+	return nt_api_reply_incident(api, reply, &stored->incident);
 }

@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +17,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "common/base/parse_number.h"
 #include "common/http/httpd_impl.h"
+#include "common/http/listener.h"
 #include "common/system/clock.h"
 #include "common/system/file.h"
 
@@ -30,17 +28,22 @@ enum {
 	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a rejected body: beyond it the connection is closed */
 	PEM_MAX_BYTES = 1 << 20,
-	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
 	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
 	CONNECTIONS = 1024,
 	CONNECTIONS_PER_ADDRESS = 256,
 	RESERVED = 128,
+	STREAMS = 128,
+	STREAMS_PER_ADDRESS = 32,
+	PINGS_TO_STALL = 3,
+	RETRY_AFTER_S = 5,
 };
 
 #define HEADER_NS   (5 * NT_SECOND)
 #define REQUEST_NS  (15 * NT_SECOND)
 #define IDLE_NS     (15 * NT_SECOND)
 #define RESERVED_NS (2 * NT_SECOND)
+#define PING_NS     (15 * NT_SECOND)
+#define LIFE_NS     NT_HOUR
 
 /* ---- replying -------------------------------------------------------------------------------- */
 
@@ -112,6 +115,43 @@ static enum MHD_Result send_reply(struct nt_httpd *httpd, const struct nt_httpd_
 	return sent;
 }
 
+static struct nt_slot *slot_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result stream(struct nt_httpd *httpd, struct nt_httpd_request *request,
+			      struct nt_httpd_reply *reply)
+{
+	struct MHD_Response *response;
+	enum MHD_Result sent;
+	int r;
+
+	r = nt_streams_open(&httpd->streams, request->connection, slot_of(request->connection),
+			    &reply->stream, &response);
+	if (r == -EBUSY) {
+		reply->retry_after_s = RETRY_AFTER_S;
+		if (nt_httpd_problem(reply, request, 503, "too_many_streams",
+				     "the limit of open streams is reached; try again later") < 0)
+			return MHD_NO;
+		return send_reply(httpd, request, reply);
+	}
+	if (r < 0)
+		return MHD_NO;
+	request->is_last = true;
+	add_headers(response, request, reply);
+	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+	/* Its own deadlines apply. */
+	(void)MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+	sent = MHD_queue_response(request->connection, 200, response);
+	MHD_destroy_response(response);
+	atomic_fetch_add(&httpd->requests[2], 1);
+	return sent;
+}
+
 static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	struct nt_httpd_reply reply = {
@@ -132,16 +172,10 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 		}
 	} else if (reply.status == 200 && etag_matches(request, reply.etag)) {
 		reply.status = 304;
+	} else if (reply.status == 200 && reply.stream.is_wanted) {
+		return stream(httpd, request, &reply);
 	}
 	return send_reply(httpd, request, &reply);
-}
-
-static struct nt_slot *slot_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
 }
 
 /*
@@ -287,113 +321,13 @@ static void *run_slots(void *data)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-static int __attribute__((format(printf, 3, 4)))
-fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
-	va_end(ap);
-	return r;
-}
-
-/* A listening socket, or a negative errno. */
-static int bind_one(const struct addrinfo *address)
-{
-	nt_autoclose int fd = -1;
-	int on = 1, off = 0;
-
-	fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
-		return -errno;
-	/* "[::]" accepts IPv4 too. */
-	if (address->ai_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
-		return -errno;
-	if (bind(fd, address->ai_addr, address->ai_addrlen) || listen(fd, BACKLOG))
-		return -errno;
-	return nt_take_fd(&fd);
-}
-
-struct listen {
-	char host[256];
-	const char *port_text; /* points into the parsed text */
-	uint32_t port;
-};
-
-/* Splits "ADDRESS:PORT", and removes the brackets of an IPv6 address. */
-static int split_listen(const char *text, struct listen *ret_listen)
-{
-	const char *colon = strrchr(text, ':');
-	size_t len = colon ? (size_t)(colon - text) : 0;
-
-	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
-		text++;
-		len -= 2;
-	}
-	if (!colon || !len || len >= sizeof(ret_listen->host) ||
-	    nt_parse_u32(colon + 1, strlen(colon + 1), 0, UINT16_MAX, &ret_listen->port) < 0)
-		return -EINVAL;
-	memcpy(ret_listen->host, text, len);
-	ret_listen->host[len] = '\0';
-	ret_listen->port_text = colon + 1;
-	return 0;
-}
-
-bool nt_httpd_listen_is_sound(const char *text)
-{
-	struct listen listen;
-
-	return split_listen(text, &listen) == 0;
-}
-
-static int bind_listen(const char *text, int *ret_fd, uint16_t *ret_port,
-		       struct nt_httpd_error *error)
-{
-	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-	};
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} bound = {.v6 = {0}};
-	socklen_t bound_len = sizeof(bound);
-	struct addrinfo *address;
-	nt_autoclose int fd = -1;
-	struct listen listen;
-	int r;
-
-	if (split_listen(text, &listen) < 0)
-		return fail(error, -EINVAL, "invalid listen address '%s': must be ADDRESS:PORT",
-			    text);
-	r = getaddrinfo(listen.host, listen.port_text, &hints, &address);
-	if (r)
-		return fail(error, -EINVAL, "invalid listen address '%s': %s", listen.host,
-			    gai_strerror(r));
-	fd = bind_one(address);
-	freeaddrinfo(address);
-	if (fd < 0)
-		return fail(error, fd, "listen on %s port %u: %s", listen.host, listen.port,
-			    strerrordesc_np(-fd));
-	if (getsockname(fd, &bound.any, &bound_len))
-		return fail(error, -errno, "listen on %s port %u: %m", listen.host, listen.port);
-	*ret_port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
-	*ret_fd = nt_take_fd(&fd);
-	return 0;
-}
-
 static int read_pem(const char *path, struct nt_buf *buf, struct nt_httpd_error *error)
 {
 	int r = nt_file_read(path, PEM_MAX_BYTES, buf);
 
 	if (r == 0)
 		r = nt_buf_append(buf, "", 1);
-	return r < 0 ? fail(error, r, "read '%s': %s", path, strerrordesc_np(-r)) : 0;
+	return r < 0 ? nt_httpd_fail(error, r, "read '%s': %s", path, strerrordesc_np(-r)) : 0;
 }
 
 /* libmicrohttpd logs every misbehaving client; those are counted instead. */
@@ -416,7 +350,8 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 	};
 	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 	const struct nt_slots_limits *limits = &httpd->slots.limits;
-	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG |
+			     (httpd->streams.ring ? MHD_ALLOW_SUSPEND_RESUME : 0);
 	uint64_t longest_ns = limits->header_ns;
 	bool secure = httpd->key.len > 0;
 
@@ -437,8 +372,9 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
 	if (!httpd->daemon)
-		return fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
-			    secure ? "certificate and key may not match" : strerrordesc_np(errno));
+		return nt_httpd_fail(error, errno ? -errno : -EIO, "start the HTTP server: %s",
+				     secure ? "certificate and key may not match"
+					    : strerrordesc_np(errno));
 	return 0;
 }
 
@@ -453,9 +389,11 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 	r = -pthread_create(&httpd->reaper, NULL, run_slots, httpd);
 	httpd->reaper_runs = r == 0;
 	if (r == 0)
+		r = nt_streams_start(&httpd->streams);
+	if (r == 0)
 		r = start_daemon(httpd, fd, error);
 	else
-		(void)fail(error, r, "start a thread: %s", strerrordesc_np(-r));
+		(void)nt_httpd_fail(error, r, "start a thread: %s", strerrordesc_np(-r));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
@@ -506,6 +444,21 @@ static void init_slots(struct nt_httpd *httpd, const struct nt_httpd_options *op
 	nt_slots_init(&httpd->slots, &limits);
 }
 
+static void init_streams(struct nt_httpd *httpd, const struct nt_httpd_options *options)
+{
+	const uint64_t ping_ns = or_default(options->stream_ping_ns, PING_NS);
+	const struct nt_streams_limits limits = {
+		.streams = options->max_streams ? options->max_streams : STREAMS,
+		.streams_per_address = options->max_streams_per_ip ? options->max_streams_per_ip
+								   : STREAMS_PER_ADDRESS,
+		.ping_ns = ping_ns,
+		.stall_ns = PINGS_TO_STALL * ping_ns,
+		.life_ns = or_default(options->stream_life_ns, LIFE_NS),
+	};
+
+	nt_streams_init(&httpd->streams, options->events, &httpd->slots, &limits);
+}
+
 static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 {
 	httpd->route = options->route;
@@ -517,6 +470,7 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	nt_limiter_init(&httpd->limiter,
 			options->max_auth_failures ? options->max_auth_failures : 60);
 	init_slots(httpd, options);
+	init_streams(httpd, options);
 }
 
 int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret_httpd,
@@ -528,10 +482,11 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	int r;
 
 	if (!httpd)
-		return fail(ret_error, -ENOMEM, "out of memory");
+		return nt_httpd_fail(ret_error, -ENOMEM, "out of memory");
 	init(httpd, options);
 	if (!options->tls_cert_file != !options->tls_key_file)
-		return fail(ret_error, -EINVAL, "TLS requires both a certificate and a key");
+		return nt_httpd_fail(ret_error, -EINVAL,
+				     "TLS requires both a certificate and a key");
 	if (options->tls_cert_file) {
 		r = read_pem(options->tls_cert_file, &httpd->cert, ret_error);
 		if (r == 0)
@@ -542,9 +497,9 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	if (options->token_file) {
 		r = nt_tokens_open(options->token_file, &httpd->tokens, &token_error);
 		if (r < 0)
-			return fail(ret_error, r, "%s", token_error.text);
+			return nt_httpd_fail(ret_error, r, "%s", token_error.text);
 	}
-	r = bind_listen(options->listen, &fd, &httpd->port, ret_error);
+	r = nt_listener_open(options->listen, &fd, &httpd->port, ret_error);
 	if (r < 0)
 		return r;
 	r = start_threads(httpd, fd, ret_error);
@@ -560,6 +515,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 {
 	if (!httpd)
 		return;
+	nt_streams_stop(&httpd->streams);
 	if (httpd->daemon)
 		MHD_stop_daemon(httpd->daemon);
 	if (httpd->reaper_runs) {
@@ -568,6 +524,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 	}
 	nt_tokens_close(httpd->tokens);
 	nt_limiter_destroy(&httpd->limiter);
+	nt_streams_destroy(&httpd->streams);
 	nt_slots_destroy(&httpd->slots);
 	nt_buf_release(&httpd->cert);
 	nt_buf_release(&httpd->key);
@@ -582,8 +539,10 @@ uint16_t nt_httpd_port(const struct nt_httpd *httpd)
 void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 {
 	struct nt_slots_stats slots;
+	struct nt_streams_stats streams;
 
 	nt_slots_stats(&httpd->slots, &slots);
+	nt_streams_stats(&httpd->streams, &streams);
 	for (size_t i = 0; i < 6; i++)
 		ret_stats->requests[i] = atomic_load(&httpd->requests[i]);
 	ret_stats->connections = atomic_load(&httpd->connections);
@@ -595,6 +554,10 @@ void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 	ret_stats->auth_limited = atomic_load(&httpd->auth_limited);
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);
 	ret_stats->handler_errors = atomic_load(&httpd->handler_errors);
+	ret_stats->streams = streams.opened;
+	ret_stats->streams_refused = streams.refused;
+	ret_stats->streams_dropped = streams.dropped;
+	ret_stats->streams_now = streams.now;
 	ret_stats->tokens_are_old =
 		httpd->tokens && nt_tokens_are_old(httpd->tokens, nt_clock_mono_ns());
 }

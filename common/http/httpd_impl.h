@@ -9,6 +9,7 @@
 
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
+#include "common/http/httpd_stream.h"
 #include "common/http/limiter.h"
 #include "common/http/target.h"
 #include "common/http/token.h"
@@ -31,6 +32,7 @@ struct nt_httpd {
 	struct nt_buf cert, key; /* PEM, with a NUL at the end */
 
 	struct nt_slots slots;
+	struct nt_streams streams;
 	bool reaper_runs;
 	pthread_t reaper;
 

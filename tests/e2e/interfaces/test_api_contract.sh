@@ -8,4 +8,5 @@ venv=$(tests/api/venv.sh) || {
   exit 77
 }
 tests/api/contract.py "$venv"
+tests/api/events.py
 tests/api/metrics.py
