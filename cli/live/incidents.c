@@ -8,6 +8,7 @@
 #include "cli/live/live.h"
 #include "cli/live/rank_stacks.h"
 #include "common/base/parse_number.h"
+#include "common/system/clock.h"
 #include "proto/json.h"
 
 static const struct nt_opt options[] = {
@@ -58,9 +59,16 @@ static const struct nt_opt_program program = {
 };
 
 static const struct nt_column columns[] = {
-	{"INCIDENT", false, false}, {"STATE", false, false},       {"SEVERITY", false, false, true},
-	{"CLASS", false, false},    {"JOB", false, true, true},    {"WHO", false, true},
-	{"SLOWDOWN", true, false},  {"SINCE", false, false, true}, {"AGE", true, false},
+	{"INCIDENT", false, false},
+	{"STATE", false, false},
+	{"SEVERITY", false, false, true},
+	{"CLASS", false, false},
+	{"JOB", false, true, true},
+	{"WHO", false, true},
+	{"SLOWDOWN", true, false},
+	{"SINCE", false, false, true},
+	{"AGE", true, false},
+	{.title = "HANDLING", .optional = true, .rare = true},
 	{"SUMMARY", false, true},
 };
 
@@ -97,6 +105,8 @@ static int add_row(struct nt_table *table, const json_t *incident)
 		r = nt_table_add(table, NT_STYLE_DIM, "%s", since);
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_live_age(since, text));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_live_handling(incident, nt_clock_real_ns()));
 	if (r == 0)
 		r = nt_table_add(table, NT_STYLE_DIM, "%s",
 				 nt_json_get_text(incident, "summary", "-"));
@@ -174,27 +184,6 @@ static void print_cost(const json_t *incident)
 		line("cost", 0, "%.3g GPU-hours", nt_json_get_number(cost, "gpu_hours", 0));
 	if (money >= 0)
 		line("", 0, "%.2f %s", money, nt_json_get_text(cost, "currency", ""));
-}
-
-static void print_handling(const json_t *incident)
-{
-	const json_t *handling = json_object_get(incident, "handling");
-	const json_t *notes = json_object_get(incident, "notes");
-	const json_t *taken = json_object_get(handling, "acknowledged");
-	const json_t *silenced = json_object_get(handling, "silenced");
-
-	if (json_is_object(taken))
-		line("acknowledged", 0, "%s by %s", nt_json_get_text(taken, "at", "-"),
-		     nt_json_get_text(taken, "by", "-"));
-	if (json_is_object(silenced))
-		line("silenced", 0, "until %s by %s", nt_json_get_text(silenced, "until", "-"),
-		     nt_json_get_text(silenced, "by", "-"));
-	for (size_t i = 0; i < json_array_size(notes); i++) {
-		const json_t *note = json_array_get(notes, i);
-
-		line("note", 0, "%s %s: %s", nt_json_get_text(note, "at", "-"),
-		     nt_json_get_text(note, "by", "-"), nt_json_get_text(note, "text", ""));
-	}
 }
 
 static int print_evidence(const json_t *evidence)
@@ -279,7 +268,6 @@ static int print_incident(const json_t *incident)
 	line("confidence", 0, "%.3f at tier %s, %u %% of the windows received",
 	     nt_json_get_number(incident, "confidence", 0), nt_json_get_text(incident, "tier", "-"),
 	     nt_parse_percent(nt_json_get_number(incident, "completeness", 0)));
-	print_handling(incident);
 	if (nt_json_get_text(incident, "own_source", NULL))
 		line("measured by", 0, "%s", nt_json_get_text(incident, "own_source", NULL));
 	print_cost(incident);

@@ -170,6 +170,17 @@ const char *nt_live_who(const json_t *incident, char text[NT_LIVE_TEXT])
 	return text;
 }
 
+const char *nt_live_handling(const json_t *incident, uint64_t now_ns)
+{
+	const json_t *handling = json_object_get(incident, "handling");
+	const char *until = nt_json_get_text(json_object_get(handling, "silenced"), "until", NULL);
+	uint64_t until_ns;
+
+	if (until && nt_clock_parse(until, strlen(until), &until_ns) == 0 && until_ns > now_ns)
+		return "silenced";
+	return json_is_object(json_object_get(handling, "acknowledged")) ? "acknowledged" : "-";
+}
+
 const char *nt_live_leading_metrics(const json_t *anomaly, char text[NT_LIVE_TEXT])
 {
 	const json_t *metrics = json_object_get(anomaly, "metrics");

@@ -96,6 +96,8 @@ const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT]);
 const char *nt_live_duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT]);
 /* The first culprit of an incident, and the number of further ones. Returns text. */
 const char *nt_live_who(const json_t *incident, char text[NT_LIVE_TEXT]);
+/* "silenced", "acknowledged", or "-". */
+const char *nt_live_handling(const json_t *incident, uint64_t now_ns);
 /* "tcp_retransmits, net_drops": the largest parts of a node's score. Returns text. */
 const char *nt_live_leading_metrics(const json_t *anomaly, char text[NT_LIVE_TEXT]);
 enum nt_style nt_live_job_style(const char *state);

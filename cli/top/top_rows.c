@@ -20,6 +20,7 @@ static const struct nt_column incident_columns[] = {
 	{.title = "CLASS"},
 	{.title = "SLOWDOWN", .right = true},
 	{.title = "AGE", .right = true},
+	{.title = "HANDLING", .optional = true, .rare = true},
 	{.title = "SUMMARY", .shrinks = true, .optional = true},
 };
 
@@ -74,6 +75,7 @@ static int add_incident_row(struct nt_table *table, const struct nt_top_view *vi
 	      : nt_table_add(table, 0, "%s",
 			     nt_live_age_at(nt_json_get_text(incident, "since", NULL), view->now_ns,
 					    text));
+	r = r ? r : nt_table_add(table, 0, "%s", nt_live_handling(incident, view->now_ns));
 	return r ? r
 		 : nt_table_add(table, NT_STYLE_DIM, "%s",
 				nt_json_get_text(incident, "summary", "-"));
