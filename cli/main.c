@@ -10,7 +10,7 @@
 #include "common/options/opt.h"
 
 enum {
-	MAX_COMMANDS = 16,
+	MAX_COMMANDS = 32,
 };
 
 /* The program as seen by its help, manual and shell completions. */

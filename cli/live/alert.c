@@ -149,7 +149,7 @@ static int print_test(const struct nt_live_config *config, const char *name, con
 		(void)printf(", HTTP %.0f", status);
 	if (code != 0)
 		(void)printf(", code %.0f", code);
-	(void)printf(": %s\n", answer || !taken ? nt_table_defuse(text) : "(no body)");
+	(void)printf(": %s\n", answer || !taken ? nt_text_defuse(text) : "(no body)");
 	return taken ? NT_EXIT_OK : NT_EXIT_FINDING;
 }
 

@@ -17,12 +17,16 @@ enum {
 	REPLY_MAX_BYTES = NT_JSON_MAX_BYTES,
 	CONNECT_TIMEOUT_S = 5,
 	TOTAL_TIMEOUT_S = 60,
+	SILENCE_TIMEOUT_S = 45, /* of a stream, which has a ping each 15 s */
 	PAGE = 1000,
 };
 
 struct nt_client {
 	struct nt_client_options options; /* borrowed */
 	CURL *curl;
+	CURLM *multi; /* of the request without blocking; NULL before the first one */
+	struct nt_buf reply; /* of that request */
+	bool begun;
 	struct curl_slist *headers;
 	int token_error; /* why there is no token; 0: there is one */
 	char curl_error[CURL_ERROR_SIZE];
@@ -33,6 +37,7 @@ fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, .
 {
 	va_list ap;
 
+	error->status = 0;
 	error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : exit;
 	va_start(ap, fmt);
 	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
@@ -98,18 +103,31 @@ int nt_client_open(const struct nt_client_options *options, struct nt_client **r
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	client->options = *options;
 	client->curl = curl_easy_init();
-	if (!client->curl || add_header(client, "Accept: application/json") < 0 ||
+	if (!client->curl ||
+	    add_header(client, "Accept: application/json, text/event-stream") < 0 ||
 	    add_header(client, "Content-Type: application/json") < 0 || add_token(client) < 0)
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	*ret_client = nt_take(client);
 	return 0;
 }
 
+static void cancel(struct nt_client *client)
+{
+	if (client->begun)
+		(void)curl_multi_remove_handle(client->multi, client->curl);
+	client->begun = false;
+	nt_buf_clear(&client->reply);
+}
+
 void nt_client_close(struct nt_client *client)
 {
 	if (!client)
 		return;
+	cancel(client);
 	curl_easy_cleanup(client->curl);
+	if (client->multi)
+		(void)curl_multi_cleanup(client->multi);
+	nt_buf_release(&client->reply);
 	curl_slist_free_all(client->headers);
 	free(client);
 }
@@ -122,8 +140,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 }
 
 /* body: NULL for a GET. */
-static int perform(struct nt_client *client, const char *path, const struct nt_buf *body,
-		   struct nt_buf *reply, long *ret_status, CURLcode *ret_result)
+static int set_up(struct nt_client *client, const char *path, const struct nt_buf *body,
+		  struct nt_buf *reply)
 {
 	nt_autobuf struct nt_buf url = {0};
 	CURL *curl = client->curl;
@@ -157,11 +175,7 @@ static int perform(struct nt_client *client, const char *path, const struct nt_b
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
 		failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)body->len);
 	}
-	if (failed)
-		return -ENOMEM;
-	*ret_result = curl_easy_perform(curl);
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_status);
-	return 0;
+	return failed ? -ENOMEM : 0;
 }
 
 static int explain_transport(const struct nt_client *client, CURLcode result,
@@ -249,27 +263,28 @@ static int explain_status(const struct nt_client *client, long status, const str
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
 	if (status == 400)
 		return fail(error, NT_EXIT_USAGE, -EINVAL, "%s", detail);
+	if (status == 409 && problem)
+		return fail(error, NT_EXIT_INPUT, -EBUSY, "%s", detail);
 	return fail(error, NT_EXIT_NETWORK, -EPROTO, "%s returned HTTP %ld%s%s",
 		    client->options.server, status,
 		    *detail ? ": " : ", which an aggregator does not return", detail);
 }
 
-static int request(struct nt_client *client, const char *path, const struct nt_buf *body,
-		   json_t **ret_json, struct nt_client_error *ret_error)
+static int conclude(const struct nt_client *client, CURLcode result, const struct nt_buf *reply,
+		    json_t **ret_json, struct nt_client_error *ret_error)
 {
-	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
-	CURLcode result = CURLE_OK;
 	long status = 0;
 	int r;
 
-	r = perform(client, path, body, &reply, &status, &result);
-	if (r < 0)
-		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (result)
 		return explain_transport(client, result, ret_error);
-	if (status != 200 && status != 202)
-		return explain_status(client, status, &reply, ret_error);
-	r = nt_json_load(reply.data, reply.len, ret_json);
+	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200 && status != 202) {
+		r = explain_status(client, status, reply, ret_error);
+		ret_error->status = status;
+		return r;
+	}
+	r = nt_json_load(reply->data, reply->len, ret_json);
 	if (r == -ENOMEM)
 		return fail(ret_error, NT_EXIT_SYSTEM, r, "out of memory");
 	if (r < 0)
@@ -277,6 +292,16 @@ static int request(struct nt_client *client, const char *path, const struct nt_b
 			    "the response of %s is not that of an aggregator; check --server URL",
 			    client->options.server);
 	return 0;
+}
+
+static int request(struct nt_client *client, const char *path, const struct nt_buf *body,
+		   json_t **ret_json, struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
+
+	if (set_up(client, path, body, &reply) < 0)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return conclude(client, curl_easy_perform(client->curl), &reply, ret_json, ret_error);
 }
 
 int nt_client_get(struct nt_client *client, const char *path, json_t **ret_json,
@@ -294,6 +319,124 @@ int nt_client_post(struct nt_client *client, const char *path, const json_t *bod
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	return request(client, path, &text, ret_json, ret_error);
 }
+
+/* ---- without blocking ------------------------------------------------------------------------ */
+
+int nt_client_begin(struct nt_client *client, const char *path, struct nt_client_error *ret_error)
+{
+	int running;
+
+	cancel(client);
+	client->reply.max = REPLY_MAX_BYTES;
+	if (!client->multi)
+		client->multi = curl_multi_init();
+	if (!client->multi || set_up(client, path, NULL, &client->reply) < 0 ||
+	    curl_multi_add_handle(client->multi, client->curl))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	client->begun = true;
+	(void)curl_multi_perform(client->multi, &running);
+	return 0;
+}
+
+void nt_client_poll(struct nt_client *client, const int *fd, size_t fds, int timeout_ms)
+{
+	struct curl_waitfd extra[4] = {0};
+	int running;
+
+	fds = fds < 4 ? fds : 4;
+	for (size_t i = 0; i < fds; i++)
+		extra[i] = (struct curl_waitfd){.fd = fd[i], .events = CURL_WAIT_POLLIN};
+	if (!client->multi)
+		client->multi = curl_multi_init();
+	if (!client->multi)
+		return;
+	(void)curl_multi_poll(client->multi, extra, (unsigned int)fds, timeout_ms, NULL);
+	(void)curl_multi_perform(client->multi, &running);
+}
+
+int nt_client_take(struct nt_client *client, json_t **ret_json, struct nt_client_error *ret_error)
+{
+	const CURLMsg *message;
+	CURLcode result;
+	int left, r;
+
+	if (!client->begun)
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOENT, "no request was begun");
+	message = curl_multi_info_read(client->multi, &left);
+	if (!message)
+		return -EINPROGRESS;
+	result = message->data.result;
+	r = conclude(client, result, &client->reply, ret_json, ret_error);
+	cancel(client);
+	return r;
+}
+
+int nt_client_delete(struct nt_client *client, const char *path, json_t **ret_json,
+		     struct nt_client_error *ret_error)
+{
+	nt_autobuf struct nt_buf reply = {.max = REPLY_MAX_BYTES};
+
+	if (set_up(client, path, NULL, &reply) < 0 ||
+	    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, "DELETE"))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	return conclude(client, curl_easy_perform(client->curl), &reply, ret_json, ret_error);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+struct stream {
+	CURL *curl;
+	int (*take)(void *data, const char *bytes, size_t len);
+	void *data;
+	struct nt_buf reply; /* of another status than 200 */
+	bool is_over; /* by take() */
+};
+
+static size_t on_stream(char *data, size_t size, size_t count, void *context)
+{
+	struct stream *stream = context;
+	long status = 0;
+
+	(void)curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return on_data(data, size, count, &stream->reply);
+	stream->is_over = stream->take(stream->data, data, size * count) != 0;
+	return stream->is_over ? 0 : size * count;
+}
+
+int nt_client_stream(struct nt_client *client, const char *path,
+		     int (*take)(void *data, const char *bytes, size_t len), void *data,
+		     struct nt_client_error *ret_error)
+{
+	CURL *curl = client->curl;
+	struct stream stream = {
+		.curl = curl, .take = take, .data = data, .reply = {.max = REPLY_MAX_BYTES}};
+	long status = 0;
+	CURLcode result;
+	int r;
+
+	if (set_up(client, path, NULL, &stream.reply) < 0 ||
+	    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_stream) ||
+	    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &stream) ||
+	    curl_easy_setopt(curl, CURLOPT_TIMEOUT, 0L) ||
+	    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L) ||
+	    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_TIMEOUT_S))
+		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
+	result = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (stream.is_over)
+		r = 0;
+	else if (result)
+		r = explain_transport(client, result, ret_error);
+	else if (status != 200)
+		r = explain_status(client, status, &stream.reply, ret_error);
+	else
+		r = 0;
+	nt_buf_release(&stream.reply);
+	return r;
+}
+
+/* ---- paths and lists ------------------------------------------------------------------------- */
 
 int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment)
 {

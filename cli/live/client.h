@@ -22,6 +22,7 @@ struct nt_client_options {
 
 struct nt_client_error {
 	enum nt_exit exit;
+	long status; /* of HTTP; 0: there was no response */
 	char text[1024]; /* one or two lines */
 };
 
@@ -43,12 +44,38 @@ NT_MUST_CHECK int nt_client_get(struct nt_client *client, const char *path, json
 NT_MUST_CHECK int nt_client_post(struct nt_client *client, const char *path, const json_t *body,
 				 json_t **ret_json, struct nt_client_error *ret_error);
 
+/* Deletes what is at the path. Otherwise as above. */
+NT_MUST_CHECK int nt_client_delete(struct nt_client *client, const char *path, json_t **ret_json,
+				   struct nt_client_error *ret_error);
+
+/*
+ * Passes the body of a GET on as it arrives, for a stream without end. 0: the server has ended it,
+ * or take() has, by returning other than 0. Errors as above; -EPROTO also if nothing was received
+ * for 45 s.
+ */
+NT_MUST_CHECK int nt_client_stream(struct nt_client *client, const char *path,
+				   int (*take)(void *data, const char *bytes, size_t len),
+				   void *data, struct nt_client_error *ret_error);
+
 /*
  * Fetches all items of a list, page by page; the path may have parameters. The caller owns
  * *ret_items. max 0: NT_CLIENT_MAX_ITEMS.
  */
 NT_MUST_CHECK int nt_client_list(struct nt_client *client, const char *path, size_t max,
 				 json_t **ret_items, struct nt_client_error *ret_error);
+
+/*
+ * The same GET without blocking: begin, then poll until take does not return -EINPROGRESS. One at a
+ * time; a new one cancels the one before. A name that is being resolved cannot be cancelled:
+ * nt_client_close() waits for it.
+ */
+NT_MUST_CHECK int nt_client_begin(struct nt_client *client, const char *path,
+				  struct nt_client_error *ret_error);
+/* Returns once the transfer proceeds, one of the fds is readable, or the time is over. */
+void nt_client_poll(struct nt_client *client, const int *fd, size_t fds, int timeout_ms);
+/* As nt_client_get(); -EINPROGRESS: not complete yet, -ENOENT also without nt_client_begin(). */
+NT_MUST_CHECK int nt_client_take(struct nt_client *client, json_t **ret_json,
+				 struct nt_client_error *ret_error);
 
 /* Appends prefix and one encoded path segment. -ENOMEM. */
 NT_MUST_CHECK int nt_client_segment(struct nt_buf *path, const char *prefix, const char *segment);

@@ -36,6 +36,8 @@ int nt_command_links(int argc, char **argv);
 int nt_command_jobs(int argc, char **argv);
 int nt_command_nodes(int argc, char **argv);
 int nt_command_incidents(int argc, char **argv);
+int nt_command_events(int argc, char **argv);
+int nt_command_top(int argc, char **argv);
 int nt_command_analyze(int argc, char **argv);
 int nt_command_topics(int argc, char **argv);
 int nt_command_alert(int argc, char **argv);

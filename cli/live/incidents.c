@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "cli/live/command.h"
+#include "cli/live/incident_act.h"
 #include "cli/live/live.h"
 #include "cli/live/rank_stacks.h"
 #include "common/base/parse_number.h"
+#include "common/system/clock.h"
 #include "proto/json.h"
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only this job: its name, key or id"),
 	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, …"),
@@ -22,6 +25,15 @@ static const struct nt_opt options[] = {
 		       "only incidents that began at this time or later: 2026-11-21T03:00:00Z"),
 	{"limit", NT_OPT_U32, offsetof(struct nt_live_config, limit), "100", 1, NT_CLIENT_MAX_ITEMS,
 	 "maximum number of incidents, the newest first", "NUMBER", NULL, NT_OPT_CLI_ONLY},
+	{.name = "for",
+	 .kind = NT_OPT_DURATION,
+	 .offset = offsetof(struct nt_live_config, for_ns),
+	 .def = "2h",
+	 .min = NT_SECOND,
+	 .max = 30 * NT_DAY,
+	 .help = "how long silence lasts",
+	 .flags = NT_OPT_CLI_ONLY},
+	NT_LIVE_FILTER("by", by, "NAME", NULL, "who acts; default: the name of the user"),
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_INPUT};
@@ -30,21 +42,33 @@ static const struct nt_opt_program program = {
 	.name = "neutracer incidents",
 	.section = 1,
 	.summary = "show incidents, or the details of one",
-	.description = "Without an argument, lists the incidents, the newest first. With the id of "
-		       "one, shows the culprit, the onset, the cost, the evidence and the stacks.",
+	.description =
+		"Without an argument, lists the incidents, the newest first. With the id of "
+		"one, shows the culprit, the onset, the cost, the evidence and the stacks.\n\n"
+		"acknowledge records that somebody works on an incident. silence holds back its "
+		"messages for a time, and a message of its end is sent only if one of its "
+		"beginning was. annotate adds a note. unacknowledge and unsilence take it back. "
+		"All require a token of scope admin.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
-	.args = "[ID]",
-	.max_args = 1,
+	.args = "[ID | " NT_INCIDENT_ACTS "]",
+	.max_args = 3,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
 };
 
 static const struct nt_column columns[] = {
-	{"INCIDENT", false, false}, {"STATE", false, false},       {"SEVERITY", false, false, true},
-	{"CLASS", false, false},    {"JOB", false, true, true},    {"WHO", false, true},
-	{"SLOWDOWN", true, false},  {"SINCE", false, false, true}, {"AGE", true, false},
+	{"INCIDENT", false, false},
+	{"STATE", false, false},
+	{"SEVERITY", false, false, true},
+	{"CLASS", false, false},
+	{"JOB", false, true, true},
+	{"WHO", false, true},
+	{"SLOWDOWN", true, false},
+	{"SINCE", false, false, true},
+	{"AGE", true, false},
+	{.title = "HANDLING", .optional = true, .rare = true},
 	{"SUMMARY", false, true},
 };
 
@@ -53,23 +77,6 @@ static const struct nt_column evidence_columns[] = {
 	{"WIDTH", true, false},    {"UNIT", false, false}, {"METHOD", false, true, true},
 	{"WINDOWS", true, false},
 };
-
-/* The first culprit, and the number of further ones. Returns text. */
-static const char *who(const json_t *incident, char text[NT_LIVE_TEXT])
-{
-	const json_t *culprits = json_object_get(incident, "culprits");
-	size_t count = json_array_size(culprits), len;
-
-	if (!count) {
-		(void)snprintf(text, NT_LIVE_TEXT, "-");
-		return text;
-	}
-	(void)nt_live_culprit(json_array_get(culprits, 0), text);
-	len = strlen(text);
-	if (count > 1)
-		(void)snprintf(text + len, NT_LIVE_TEXT - len, " +%zu", count - 1);
-	return text;
-}
 
 static int add_row(struct nt_table *table, const json_t *incident)
 {
@@ -91,13 +98,15 @@ static int add_row(struct nt_table *table, const json_t *incident)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(incident, "job", "-"));
 	if (r == 0)
-		r = nt_table_add(table, style, "%s", who(incident, text));
+		r = nt_table_add(table, style, "%s", nt_live_who(incident, text));
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_live_slowdown(incident, text));
 	if (r == 0)
 		r = nt_table_add(table, NT_STYLE_DIM, "%s", since);
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_live_age(since, text));
+	if (r == 0)
+		r = nt_table_add(table, 0, "%s", nt_live_handling(incident, nt_clock_real_ns()));
 	if (r == 0)
 		r = nt_table_add(table, NT_STYLE_DIM, "%s",
 				 nt_json_get_text(incident, "summary", "-"));
@@ -130,7 +139,7 @@ line(const char *name, enum nt_style style, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	(void)printf("%s%-11s%s %s%s%s\n", nt_style_begin(NT_STYLE_DIM, stdout), name,
-		     nt_style_end(stdout), nt_style_begin(style, stdout), nt_table_defuse(text),
+		     nt_style_end(stdout), nt_style_begin(style, stdout), nt_text_defuse(text),
 		     nt_style_end(stdout));
 }
 
@@ -288,6 +297,13 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 	nt_autojson json_t *items = NULL;
 	struct nt_client_error error;
 
+	if (nt_incident_is_act(config))
+		return nt_incident_act(client, config);
+	if (config->args.count > 1) {
+		(void)fprintf(stderr, "neutracer incidents: '%.64s' is none of: %s\n",
+			      config->args.value[0], NT_INCIDENT_ACTS);
+		return NT_EXIT_USAGE;
+	}
 	if (config->args.count)
 		return run_one(client, config);
 	if (nt_buf_printf(&path, "/api/v1/incidents") < 0 ||

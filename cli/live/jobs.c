@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/live/command.h"
+#include "cli/live/job_act.h"
 #include "cli/live/live.h"
 #include "cli/live/rank_memory.h"
 #include "common/base/ascii.h"
@@ -12,9 +13,13 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only jobs of this name, key or id"),
 	NT_LIVE_FILTER("state", state, "STATE", "running hung unobserved ended",
 		       "only this state: running, hung, unobserved, ended"),
+	NT_LIVE_FILTER("since", since, "TIME", NULL,
+		       "only jobs that began at this time or later: 2026-11-21T03:00:00Z"),
+	NT_LIVE_FILTER("node", node, "NODE", NULL, "of the ranks of one job: only on this node"),
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK, NT_EXIT_INPUT};
@@ -23,15 +28,19 @@ static const struct nt_opt_program program = {
 	.name = "neutracer jobs",
 	.section = 1,
 	.summary = "show the observed jobs, or the ranks of one",
-	.description = "Without an argument, lists the jobs. With the id of one, lists its ranks: "
-		       "their nodes, the parts of their step times and the device memory that "
-		       "they hold (>=: at least; oom: an allocation failed for want of it; leak: "
-		       "it keeps growing; details follow below). Below the jobs, it lists "
-		       "the nodes whose agents omit something because a cap is reached.",
+	.description =
+		"Without an argument, lists the jobs. With the id of one, lists its ranks: "
+		"their nodes, the parts of their step times and the device memory that "
+		"they hold (>=: at least; oom: an allocation failed for want of it; leak: "
+		"it keeps growing; details follow below). Below the jobs, it lists "
+		"the nodes whose agents omit something because a cap is reached.\n\n"
+		"show prints all that is known of one job, with names as in the REST interface. "
+		"rebaseline discards the baselines of a job, so that they are learned again, and "
+		"resolves its incidents; this requires a token of scope admin.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
-	.args = "[ID]",
-	.max_args = 1,
+	.args = "[ID | show ID | rebaseline ID]",
+	.max_args = 2,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
@@ -63,27 +72,6 @@ static const struct nt_column rank_columns[] = {
 	{"INSIDE", false, true, true},
 };
 
-/* "12.3 ms", or "-" if the member is null. Returns text. */
-static const char *duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
-{
-	double s = nt_json_get_number(object, name, -1);
-
-	if (s < 0)
-		(void)snprintf(text, NT_LIVE_TEXT, "-");
-	else if (s < 1)
-		(void)snprintf(text, NT_LIVE_TEXT, "%.1f ms", s * 1e3);
-	else
-		(void)snprintf(text, NT_LIVE_TEXT, "%.2f s", s);
-	return text;
-}
-
-static enum nt_style job_style(const char *state)
-{
-	if (!strcmp(state, "running"))
-		return NT_STYLE_GOOD;
-	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
-}
-
 /* "100%", or less; with a mark if some data is not observed at all. */
 static int add_sampled(struct nt_table *table, const json_t *object)
 {
@@ -108,7 +96,7 @@ static int add_job(struct nt_table *table, const json_t *job)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(job, "id", "-"));
 	if (r == 0)
-		r = nt_table_add(table, job_style(state), "%s", state);
+		r = nt_table_add(table, nt_live_job_style(state), "%s", state);
 	if (r == 0)
 		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "attempt", 0));
 	if (r == 0)
@@ -117,7 +105,7 @@ static int add_job(struct nt_table *table, const json_t *job)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%.0f", nt_json_get_number(job, "nodes", 0));
 	if (r == 0)
-		r = nt_table_add(table, 0, "%s", duration(job, "step_seconds", text));
+		r = nt_table_add(table, 0, "%s", nt_live_duration(job, "step_seconds", text));
 	if (r == 0)
 		r = add_sampled(table, job);
 	if (r == 0)
@@ -207,7 +195,7 @@ static int add_rank(struct nt_table *table, const json_t *rank)
 	if (r == 0)
 		r = nt_table_add(table, 0, "%s", nt_json_get_text(rank, "tier", "-"));
 	for (size_t i = 0; r == 0 && i < sizeof(durations) / sizeof(durations[0]); i++)
-		r = nt_table_add(table, 0, "%s", duration(rank, durations[i], text));
+		r = nt_table_add(table, 0, "%s", nt_live_duration(rank, durations[i], text));
 	if (r == 0)
 		r = add_sampled(table, rank);
 	if (r == 0)
@@ -301,7 +289,8 @@ static int print_ranks(struct nt_client *client, const struct nt_live_config *co
 	int code;
 
 	if (nt_client_segment(&path, "/api/v1/jobs/", config->args.value[0]) < 0 ||
-	    nt_buf_printf(&path, "/ranks") < 0)
+	    nt_buf_printf(&path, "/ranks") < 0 ||
+	    nt_client_parameter(&path, "node", config->node) < 0)
 		return nt_live_no_memory();
 	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);
@@ -322,11 +311,14 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 	struct nt_client_error error;
 	int code = NT_EXIT_OK;
 
+	if (config->args.count == 2)
+		return nt_job_act(client, config);
 	if (config->args.count)
 		return print_ranks(client, config);
 	if (nt_buf_printf(&path, "/api/v1/jobs") < 0 ||
 	    nt_client_parameter(&path, "job", config->job) < 0 ||
-	    nt_client_parameter(&path, "state", config->state) < 0)
+	    nt_client_parameter(&path, "state", config->state) < 0 ||
+	    nt_client_parameter(&path, "since", config->since) < 0)
 		return nt_live_no_memory();
 	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);

@@ -12,6 +12,8 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_FILTER("job", job, "JOB", NULL, "only levels of this job: its name, key or id"),
+	NT_LIVE_FILTER("node", node, "NODE", NULL, "only levels of this node"),
 	{.name = "ttl",
 	 .kind = NT_OPT_DURATION,
 	 .offset = offsetof(struct nt_live_config, ttl_ns),
@@ -150,10 +152,15 @@ static int print_table(json_t *items)
 
 static int list_levels(struct nt_client *client, const struct nt_live_config *config)
 {
+	nt_autobuf struct nt_buf path = {0};
 	nt_autojson json_t *items = NULL;
 	struct nt_client_error error;
 
-	if (nt_client_list(client, "/api/v1/levels", 0, &items, &error) < 0)
+	if (nt_buf_printf(&path, "/api/v1/levels") < 0 ||
+	    nt_client_parameter(&path, "job", config->job) < 0 ||
+	    nt_client_parameter(&path, "node", config->node) < 0)
+		return nt_live_no_memory();
+	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);
 	return config->json ? nt_live_print_list(items) : print_table(items);
 }

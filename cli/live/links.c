@@ -10,6 +10,7 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK};

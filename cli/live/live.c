@@ -6,8 +6,14 @@
 #include <string.h>
 
 #include "cli/live/command.h"
+#include "cli/live/watch.h"
+#include "common/base/ascii.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
+
+enum {
+	LEADING_METRICS = 3, /* in a row */
+};
 
 int nt_live_fail(const struct nt_client_error *error)
 {
@@ -43,6 +49,8 @@ static int run_with_client(void *data)
 
 	if (nt_client_open(&options, &client, &error) < 0)
 		return nt_live_fail(&error);
+	if (command->config.watch)
+		return nt_live_watch(client, &command->config, command->run);
 	return command->run(client, &command->config);
 }
 
@@ -53,11 +61,18 @@ int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt
 	return nt_command_main(program, argc, argv, &command, run_with_client);
 }
 
+static bool prints_compact;
+
+void nt_live_set_compact(bool is_compact)
+{
+	prints_compact = is_compact;
+}
+
 int nt_live_print_json(const json_t *json)
 {
 	nt_autobuf struct nt_buf text = {0};
 
-	if (nt_json_dump(json, true, &text) < 0)
+	if (nt_json_dump(json, !prints_compact, &text) < 0)
 		return nt_live_no_memory();
 	(void)fwrite(text.data, 1, text.len, stdout);
 	return NT_EXIT_OK;
@@ -93,9 +108,9 @@ const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT])
 	return text;
 }
 
-const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT])
+const char *nt_live_age_at(const char *time, uint64_t now_ns, char text[NT_LIVE_TEXT])
 {
-	uint64_t then_ns, now_ns = nt_clock_real_ns(), s;
+	uint64_t then_ns, s;
 
 	(void)snprintf(text, NT_LIVE_TEXT, "-");
 	if (!time || nt_clock_parse(time, strlen(time), &then_ns) < 0)
@@ -112,6 +127,11 @@ const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT])
 	return text;
 }
 
+const char *nt_live_age(const char *time, char text[NT_LIVE_TEXT])
+{
+	return nt_live_age_at(time, nt_clock_real_ns(), text);
+}
+
 const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT])
 {
 	double slowdown = nt_json_get_number(object, "slowdown", 0);
@@ -121,6 +141,72 @@ const char *nt_live_slowdown(const json_t *object, char text[NT_LIVE_TEXT])
 	else
 		(void)snprintf(text, NT_LIVE_TEXT, "-");
 	return text;
+}
+
+const char *nt_live_duration(const json_t *object, const char *name, char text[NT_LIVE_TEXT])
+{
+	double s = nt_json_get_number(object, name, -1);
+
+	if (s < 0)
+		(void)snprintf(text, NT_LIVE_TEXT, "-");
+	else if (s < 1)
+		(void)snprintf(text, NT_LIVE_TEXT, "%.1f ms", s * 1e3);
+	else
+		(void)snprintf(text, NT_LIVE_TEXT, "%.2f s", s);
+	return text;
+}
+
+const char *nt_live_who(const json_t *incident, char text[NT_LIVE_TEXT])
+{
+	const json_t *culprits = json_object_get(incident, "culprits");
+	size_t count = json_array_size(culprits), len;
+
+	if (!count) {
+		(void)snprintf(text, NT_LIVE_TEXT, "-");
+		return text;
+	}
+	(void)nt_live_culprit(json_array_get(culprits, 0), text);
+	len = strlen(text);
+	if (count > 1)
+		(void)snprintf(text + len, NT_LIVE_TEXT - len, " +%zu", count - 1);
+	return text;
+}
+
+const char *nt_live_handling(const json_t *incident, uint64_t now_ns)
+{
+	const json_t *handling = json_object_get(incident, "handling");
+	const char *until = nt_json_get_text(json_object_get(handling, "silenced"), "until", NULL);
+	uint64_t until_ns;
+
+	if (until && nt_clock_parse(until, strlen(until), &until_ns) == 0 && until_ns > now_ns)
+		return "silenced";
+	return json_is_object(json_object_get(handling, "acknowledged")) ? "acknowledged" : "-";
+}
+
+const char *nt_live_leading_metrics(const json_t *anomaly, char text[NT_LIVE_TEXT])
+{
+	const json_t *metrics = json_object_get(anomaly, "metrics");
+	size_t len = 0;
+
+	(void)snprintf(text, NT_LIVE_TEXT, "-");
+	for (size_t i = 0; i < json_array_size(metrics) && i < LEADING_METRICS; i++) {
+		char name[NT_LIVE_TEXT];
+
+		nt_ascii_copy_text(name, sizeof(name),
+				   nt_json_get_text(json_array_get(metrics, i), "metric", "-"));
+		len += (size_t)snprintf(text + len, NT_LIVE_TEXT - len, "%s%s", len ? ", " : "",
+					name);
+		if (len >= NT_LIVE_TEXT)
+			break;
+	}
+	return text;
+}
+
+enum nt_style nt_live_job_style(const char *state)
+{
+	if (!strcmp(state, "running"))
+		return NT_STYLE_GOOD;
+	return strcmp(state, "hung") ? NT_STYLE_DIM : NT_STYLE_BAD;
 }
 
 enum nt_style nt_live_severity_style(const char *severity)

@@ -5,15 +5,13 @@
 
 #include "cli/live/command.h"
 #include "cli/live/live.h"
-#include "common/base/ascii.h"
 #include "proto/json.h"
-
-enum {
-	NAMED = 3, /* metrics in a row */
-};
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
+	NT_LIVE_FILTER("state", state, "STATE", "observed unobserved",
+		       "only this state: observed, unobserved"),
 };
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_NETWORK};
@@ -26,9 +24,10 @@ static const struct nt_opt_program program = {
 		"Lists the nodes with the score of their metrics over the last minute. A score of 1 is "
 		"exceeded in a tenth of a node's minutes; an alarm begins above the threshold. The "
 		"metrics are those with the largest parts of the score. With a node: its metrics with "
-		"their values, those of its peers, and their usual range.",
-	.args = "[NODE]",
-	.max_args = 1,
+		"their values, those of its peers, and their usual range. With a metric, too: its values "
+		"of the last 90 minutes.",
+	.args = "[NODE [METRIC]]",
+	.max_args = 2,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
@@ -52,26 +51,6 @@ static const struct nt_column metric_columns[] = {
 	{"PEERS", true, false},   {"USUAL", false, false}, {"UNIT", false, false},
 };
 
-/* "tcp_retransmits, net_drops": of a score that says something. */
-static const char *leading_text(const json_t *anomaly, char text[NT_LIVE_TEXT])
-{
-	const json_t *metrics = json_object_get(anomaly, "metrics");
-	size_t len = 0;
-
-	(void)snprintf(text, NT_LIVE_TEXT, "-");
-	for (size_t i = 0; i < json_array_size(metrics) && i < NAMED; i++) {
-		char name[NT_LIVE_TEXT];
-
-		nt_ascii_copy_text(name, sizeof(name),
-				   nt_json_get_text(json_array_get(metrics, i), "metric", "-"));
-		len += (size_t)snprintf(text + len, NT_LIVE_TEXT - len, "%s%s", len ? ", " : "",
-					name);
-		if (len >= NT_LIVE_TEXT)
-			break;
-	}
-	return text;
-}
-
 static int add_score(struct nt_table *table, const json_t *anomaly)
 {
 	const char *state = nt_json_get_text(anomaly, "state", "-");
@@ -92,7 +71,7 @@ static int add_score(struct nt_table *table, const json_t *anomaly)
 	r = r ? r : nt_table_add(table, 0, "%.1f", nt_json_get_number(anomaly, "score", 0));
 	r = r ? r : nt_table_add(table, 0, "%.1f", nt_json_get_number(anomaly, "threshold", 0));
 	r = r ? r : nt_table_add(table, 0, peers > 0 ? "%.0f" : "-", peers);
-	return r ? r : nt_table_add(table, 0, "%s", leading_text(anomaly, text));
+	return r ? r : nt_table_add(table, 0, "%s", nt_live_leading_metrics(anomaly, text));
 }
 
 static int add_node(struct nt_table *table, const json_t *node)
@@ -179,14 +158,55 @@ static int print_node(struct nt_client *client, const struct nt_live_config *con
 			   sizeof(metric_columns) / sizeof(metric_columns[0]), add_metric);
 }
 
+/* ---- one metric ------------------------------------------------------------------------------ */
+
+static int add_minute(struct nt_table *table, const json_t *minute)
+{
+	char text[NT_LIVE_TEXT];
+	int r = nt_table_add(table, NT_STYLE_DIM, "%s", nt_json_get_text(minute, "at", "-"));
+
+	return r ? r : nt_table_add(table, 0, "%s", number_text(minute, "value", text));
+}
+
+static int print_series(struct nt_client *client, const struct nt_live_config *config)
+{
+	nt_autobuf struct nt_buf path = {0};
+	nt_autojson json_t *series = NULL;
+	struct nt_client_error error;
+	char title[NT_LIVE_TEXT];
+	const char *unit;
+
+	if (nt_client_segment(&path, "/api/v1/nodes/", config->args.value[0]) < 0 ||
+	    nt_buf_printf(&path, "/series") < 0 ||
+	    nt_client_parameter(&path, "metric", config->args.value[1]) < 0)
+		return nt_live_no_memory();
+	if (nt_client_get(client, (const char *)path.data, &series, &error) < 0)
+		return nt_live_fail(&error);
+	if (config->json)
+		return nt_live_print_json(series);
+	unit = nt_json_get_text(series, "unit", "value");
+	(void)snprintf(title, sizeof(title), "%s%s", unit,
+		       json_is_true(json_object_get(series, "per_second")) ? "/s" : "");
+	return print_table(json_object_get(series, "items"),
+			   (const struct nt_column[]){{.title = "MINUTE UNTIL"},
+						      {.title = title, .right = true}},
+			   2, add_minute);
+}
+
 static int run(struct nt_client *client, const struct nt_live_config *config)
 {
+	nt_autobuf struct nt_buf path = {0};
 	nt_autojson json_t *items = NULL;
 	struct nt_client_error error;
 
+	if (config->args.count == 2)
+		return print_series(client, config);
 	if (config->args.count)
 		return print_node(client, config);
-	if (nt_client_list(client, "/api/v1/nodes", 0, &items, &error) < 0)
+	if (nt_buf_printf(&path, "/api/v1/nodes") < 0 ||
+	    nt_client_parameter(&path, "state", config->state) < 0)
+		return nt_live_no_memory();
+	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);
 	if (config->json)
 		return nt_live_print_list(items);

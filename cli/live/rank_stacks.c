@@ -30,7 +30,7 @@ static void print_head(const json_t *stack)
 								   : "",
 		interpreter ? ", " : "", interpreter ? interpreter : "",
 		nt_json_get_text(stack, "read", "-"));
-	(void)printf("\n%s%s%s\n", nt_style_begin(NT_STYLE_HEAD, stdout), nt_table_defuse(text),
+	(void)printf("\n%s%s%s\n", nt_style_begin(NT_STYLE_HEAD, stdout), nt_text_defuse(text),
 		     nt_style_end(stdout));
 }
 
@@ -43,7 +43,7 @@ static void print_frame(const json_t *frame)
 		(void)snprintf(number, sizeof(number), ":%.0f", line);
 	(void)snprintf(text, sizeof(text), "%s (%s%s)", nt_json_get_text(frame, "function", "?"),
 		       nt_json_get_text(frame, "file", "?"), number);
-	(void)printf("  %s\n", nt_table_defuse(text));
+	(void)printf("  %s\n", nt_text_defuse(text));
 }
 
 static void print_reason(const json_t *stack, const char *member, const char *what)
@@ -54,7 +54,7 @@ static void print_reason(const json_t *stack, const char *member, const char *wh
 	if (!reason)
 		return;
 	(void)snprintf(text, sizeof(text), "%s: %s", what, reason);
-	(void)printf("  %s%s%s\n", nt_style_begin(NT_STYLE_DIM, stdout), nt_table_defuse(text),
+	(void)printf("  %s%s%s\n", nt_style_begin(NT_STYLE_DIM, stdout), nt_text_defuse(text),
 		     nt_style_end(stdout));
 }
 

@@ -9,9 +9,12 @@
 
 static const struct nt_opt options[] = {
 	NT_LIVE_OPTIONS,
+	NT_LIVE_WATCH_OPTIONS,
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only this job: its name, key or id"),
 	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, storage, missing, hang, …"),
+	NT_LIVE_FILTER("since", since, "TIME", NULL,
+		       "only those slow since this time or later: 2026-11-21T03:00:00Z"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
 	 "exit with status 1 if a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},
 };
@@ -129,7 +132,8 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 
 	if (nt_buf_printf(&path, "/api/v1/slow-ranks") < 0 ||
 	    nt_client_parameter(&path, "job", config->job) < 0 ||
-	    nt_client_parameter(&path, "class", config->class) < 0)
+	    nt_client_parameter(&path, "class", config->class) < 0 ||
+	    nt_client_parameter(&path, "since", config->since) < 0)
 		return nt_live_no_memory();
 	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);

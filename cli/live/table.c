@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 
 #include "common/base/parse_number.h"
-#include "common/base/utf8.h"
 
 enum {
 	GAP = 2, /* blanks between columns */
@@ -17,83 +16,43 @@ enum {
 
 struct cell {
 	char *text;
-	size_t width; /* characters */
+	size_t width; /* columns */
 	enum nt_style style;
 };
 
 struct nt_table {
 	struct nt_column column[NT_TABLE_MAX_COLUMNS];
 	size_t columns;
+	size_t width[NT_TABLE_MAX_COLUMNS]; /* by nt_table_fit() */
+	size_t most; /* columns of the terminal */
 	struct cell *cell;
 	size_t cells, cap;
 };
 
-/* ---- text ------------------------------------------------------------------------------------ */
-
-char *nt_table_defuse(char *text)
-{
-	size_t len = strlen(text);
-
-	for (size_t i = 0; i < len;) {
-		size_t n = nt_utf8_length(text + i, len - i);
-		bool control = n == 1 && ((unsigned char)text[i] < 0x20 || text[i] == 0x7f);
-
-		/* U+0080 to U+009F are control characters of terminals too. */
-		if (n == 2 && (unsigned char)text[i] == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
-			text[i] = text[i + 1] = '?';
-		else if (!n || control)
-			text[i] = '?';
-		i += n ? n : 1;
-	}
-	return text;
-}
-
-static size_t width_of(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
-}
-
-static size_t bytes_of(const char *text, size_t characters)
-{
-	size_t i = 0;
-
-	while (text[i] && characters) {
-		i++;
-		while (((unsigned char)text[i] & 0xc0) == 0x80)
-			i++;
-		characters--;
-	}
-	return i;
-}
-
 /* ---- terminals ------------------------------------------------------------------------------- */
 
-static bool takes_colours(FILE *out)
-{
-	const char *no_color = getenv("NO_COLOR");
-	const char *term = getenv("TERM");
+static int later_terminal = -1;
 
-	return isatty(fileno(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+void nt_table_set_terminal(int fd)
+{
+	later_terminal = fd;
+}
+
+static int terminal_of(FILE *out)
+{
+	const int fd = fileno(out);
+
+	return fd < 0 ? later_terminal : fd;
 }
 
 const char *nt_style_begin(enum nt_style style, FILE *out)
 {
-	static const char *const codes[] = {
-		[NT_STYLE_PLAIN] = "",           [NT_STYLE_GOOD] = "\033[32m",
-		[NT_STYLE_WARNING] = "\033[33m", [NT_STYLE_BAD] = "\033[31;1m",
-		[NT_STYLE_DIM] = "\033[2m",      [NT_STYLE_HEAD] = "\033[1m",
-	};
-
-	return takes_colours(out) ? codes[style] : "";
+	return nt_text_takes_colours(terminal_of(out)) ? nt_style_sequence(style) : "";
 }
 
 const char *nt_style_end(FILE *out)
 {
-	return takes_colours(out) ? "\033[0m" : "";
+	return nt_text_takes_colours(terminal_of(out)) ? "\033[0m" : "";
 }
 
 /* Columns of the terminal, or SIZE_MAX if there is none. */
@@ -103,11 +62,11 @@ static size_t terminal_width(FILE *out)
 	struct winsize size;
 	uint32_t number;
 
-	if (!isatty(fileno(out)))
+	if (!isatty(terminal_of(out)))
 		return SIZE_MAX;
 	if (columns && nt_parse_u32(columns, strlen(columns), 20, 10000, &number) == 0)
 		return number;
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+	if (ioctl(terminal_of(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
 		return size.ws_col;
 	return 80;
 }
@@ -171,9 +130,9 @@ int nt_table_add(struct nt_table *table, enum nt_style style, const char *fmt, .
 	}
 	if (table->cells == table->cap && grow(table) < 0)
 		return -ENOMEM;
-	nt_table_defuse(text);
-	n = (int)width_of(text);
-	table->cell[table->cells++] = (struct cell){nt_take(text), (size_t)n, style};
+	nt_text_defuse(text);
+	table->cell[table->cells++] = (struct cell){text, nt_text_columns(text), style};
+	nt_take(text);
 	return 0;
 }
 
@@ -248,34 +207,65 @@ static void fit(const struct nt_table *table, size_t available, size_t *width)
 	}
 }
 
-static void print_cell(const struct nt_table *table, size_t row, size_t column, size_t width,
-		       bool last, FILE *out)
+void nt_table_fit(struct nt_table *table, size_t columns)
 {
-	const struct cell *cell = &table->cell[row + column];
-	bool cut = cell->width > width;
-	size_t shown = cut ? width : cell->width;
-	int pad = (int)(width - shown);
-	bool right = table->column[column].right;
-	int bytes = (int)bytes_of(cell->text, cut ? shown - 1 : shown);
+	table->most = columns;
+	fit(table, columns, table->width);
+}
 
-	(void)fprintf(out, "%*s%s%.*s%s%s", right ? pad : 0, "", nt_style_begin(cell->style, out),
-		      bytes, cell->text, cut ? "…" : "", nt_style_end(out));
-	if (!last)
-		(void)fprintf(out, "%*s", (right ? 0 : pad) + GAP, "");
+static int append_cell(const struct nt_table *table, size_t row, size_t column, bool last,
+		       struct nt_buf *line)
+{
+	const struct cell *cell = &table->cell[row * table->columns + column];
+	const bool right = table->column[column].right;
+	/* No blanks at the end of a row. */
+	const size_t width = last && !right && cell->width < table->width[column]
+				     ? cell->width
+				     : table->width[column];
+	const char begin[] = {nt_style_byte(cell->style), '\0'}, end[] = {nt_style_byte(0), '\0'};
+	int r = cell->style ? nt_buf_printf(line, "%s", begin) : 0;
+
+	r = r ? r : nt_text_append_field(line, cell->text, width, right);
+	if (r == 0 && cell->style)
+		r = nt_buf_printf(line, "%s", end);
+	return r || last ? r : nt_buf_printf(line, "%*s", GAP, "");
+}
+
+int nt_table_row(const struct nt_table *table, size_t row, struct nt_buf *line)
+{
+	const size_t before = line->len;
+	size_t end = 0; /* of the visible ones */
+	int r = nt_buf_printf(line, "%s", "");
+
+	for (size_t i = 0; i < table->columns; i++)
+		end = table->width[i] == HIDDEN ? end : i + 1;
+	for (size_t i = 0; i < end && r == 0; i++)
+		if (table->width[i] != HIDDEN)
+			r = append_cell(table, row, i, i == end - 1, line);
+	if (r == 0) {
+		size_t used,
+			bytes = nt_text_fit((const char *)line->data + before, table->most, &used);
+
+		line->len = before + bytes;
+		line->data[line->len] = '\0';
+	}
+	return r;
 }
 
 void nt_table_print(const struct nt_table *table, FILE *out)
 {
-	size_t width[NT_TABLE_MAX_COLUMNS];
-	size_t end = table->columns; /* of the visible ones */
+	const bool terminal = isatty(terminal_of(out));
+	struct nt_table fitted = *table;
 
-	fit(table, terminal_width(out), width);
-	for (size_t i = table->columns; i-- > 0 && width[i] == HIDDEN;)
-		end = i;
-	for (size_t row = 0; row + table->columns <= table->cells; row += table->columns) {
-		for (size_t i = 0; i < end; i++) {
-			if (width[i] != HIDDEN)
-				print_cell(table, row, i, width[i], i == end - 1, out);
+	nt_table_fit(&fitted, terminal_width(out));
+	for (size_t row = 0; (row + 1) * table->columns <= table->cells; row++) {
+		nt_autobuf struct nt_buf line = {0};
+
+		if (nt_table_row(&fitted, row, &line) < 0 ||
+		    nt_text_write((const char *)line.data, nt_text_takes_colours(terminal_of(out)),
+				  !terminal || nt_text_locale_is_utf8(), out) < 0) {
+			(void)fprintf(stderr, "neutracer: out of memory\n");
+			return;
 		}
 		(void)fputc('\n', out);
 	}

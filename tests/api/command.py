@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import re
+import select
 import shutil
 import struct
 import subprocess
@@ -148,6 +149,76 @@ class Command(unittest.TestCase):
         for part in ("rank 5 computes 31 % slower than its 3 peers", "firing, critical",
                      "own work of the step", "412", "314.5", "1, 3, 7"):
             self.assertIn(part, text)
+
+    # ---- acts ------------------------------------------------------------------------------------
+
+    def test_people_handle_incidents(self):
+        name = "00000000000000f2"
+        self.assertEqual(self.ask("incidents", "acknowledge", name, "--by", "ann"),
+                         f"{name}: acknowledged\n")
+        self.assertRegex(self.ask("incidents", "silence", name, "--for", "1h", "--by", "bob"),
+                         rf"^{name}: silenced until 20\d\d-")
+        self.assertEqual(self.ask("incidents", "annotate", name, "switch 3 is replaced"),
+                         f"{name}: annotated\n")
+        shown = self.ask("incidents", name)
+        for part in ("by ann", "by bob", ": switch 3 is replaced"):
+            self.assertIn(part, shown)
+        self.assertRegex(self.ask("incidents", "--state", "firing"), rf"{name} .* silenced ")
+        self.assertIn("silenced", self.ask("top", "--once"))
+        self.ask("incidents", "unsilence", name)
+        self.assertRegex(self.ask("incidents", "--state", "firing"), rf"{name} .* acknowledged ")
+        handling = json.loads(self.ask("incidents", "unacknowledge", name, "--json"))["handling"]
+        self.assertEqual((handling["acknowledged"], handling["notes"]), (None, 1))
+
+    def test_acts_that_cannot_be_are_refused_in_words(self):
+        self.refused(["incidents", "silence", *self.where], 2, "usage", "silence ID")
+        self.refused(["incidents", "annotate", "f1", *self.where], 2, "annotate ID TEXT")
+        self.refused(["incidents", "mute", "f1", *self.where], 2, "'mute' is none of")
+        self.refused(["incidents", "silence", "none", *self.where], 8, "incident has this id")
+        self.refused(["jobs", "stop", "a1", *self.where], 2, "show, rebaseline")
+        self.refused(["jobs", "rebaseline", "00000000000000ff", *self.where], 8, "no ")
+
+    def test_one_job_is_shown_and_learned_again(self):
+        name = "00000000000000a1"
+        self.assertRegex(self.ask("jobs", "show", name), r"(?m)^key +10\.0\.0\.1:29500/run$")
+        self.assertEqual(json.loads(self.ask("jobs", "show", name, "--json")),
+                         self.rest(f"/api/v1/jobs/{name}"))
+        self.assertIn("learned again", self.ask("jobs", "rebaseline", name))
+        ranks = json.loads(self.ask("jobs", name, "--node", "gpu-02", "--json"))["items"]
+        self.assertEqual([rank["rank"] for rank in ranks], [2, 3])
+
+    def test_a_metric_of_a_node_is_a_table_of_minutes(self):
+        lines = self.ask("nodes", "gpu-01", "cpu_busy").splitlines()
+        self.assertRegex(lines[0], r"^MINUTE UNTIL +\S+$")
+        self.assertRegex(lines[1], r"^20\d\d-.*Z ")
+        self.assertEqual(json.loads(self.ask("nodes", "gpu-01", "cpu_busy", "--json")),
+                         self.rest("/api/v1/nodes/gpu-01/series?metric=cpu_busy"))
+        self.assertEqual(len(self.ask("nodes", "--state", "unobserved").splitlines()), 2)
+        self.assertIn("level 0", self.ask("level", "--node", "gpu-99"))
+
+    # ---- events ----------------------------------------------------------------------------------
+
+    def test_events_are_followed_and_resumed(self):
+        with tempfile.TemporaryDirectory() as directory, Server(directory) as server:
+            where = ["--server", f"http://127.0.0.1:{server.port}",
+                     "--token-file", f"{directory}/token"]
+            process = subprocess.Popen([NEUTRACER, "events", "--json", "--limit", "2", *where],
+                                       stdout=subprocess.PIPE, text=True, env=environment())
+            for count in range(600):  # until the stream is open
+                server.put("firing", f"{0xe000 + count:016x}")
+                if select.select([process.stdout], [], [], 0.1)[0]:
+                    break
+            server.put("firing", "00000000000000e2")
+            events = [json.loads(line) for line in process.communicate(timeout=30)[0].splitlines()]
+            again = run("events", "--limit", "1", "--after", events[0]["id"], *where).stdout
+            server.stop()
+        self.assertEqual([event["event"] for event in events], ["incident"] * 2)
+        self.assertEqual(events[0]["data"]["change"], "opened")
+        self.assertRegex(again, r"^20\S+Z +incident +opened, critical, compute, llm-70b.*: rank 5")
+
+    def test_events_without_an_aggregator_end(self):
+        self.refused(["events", "--server", "http://127.0.0.1:9"], 7, "Start neutracer-aggregator")
+        self.refused(["events", "--after", "x", *self.where], 2, "after")
 
     # ---- terminals -------------------------------------------------------------------------------
 

@@ -72,7 +72,9 @@ cli/replay: engine detect proto common
 cli/report: engine detect proto common
 cli/profile: engine detect proto common
 cli/anomaly: engine detect proto common
+cli/term: common
 cli/live: engine detect proto common
+cli/top: engine detect proto common
 cli: engine detect proto common
 '
 
