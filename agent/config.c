@@ -6,7 +6,7 @@
 
 #include "agent/host/cgroup_filter.h"
 #include "common/bus/bus_options.h"
-#include "common/http/httpd.h"
+#include "common/http/listener.h"
 #include "common/system/clock.h"
 
 #define OPT(field) offsetof(struct nt_agent_config, field)
@@ -20,7 +20,7 @@ static bool is_cgroup(const char *dir)
 	return r != -ENOENT && r != -ENOTDIR && r != -EINVAL;
 }
 
-static const struct nt_opt_form listen_form = {nt_httpd_listen_is_sound, "ADDRESS:PORT"};
+static const struct nt_opt_form listen_form = {nt_listener_is_sound, "ADDRESS:PORT"};
 
 static const struct nt_opt_form cgroup_form = {is_cgroup, "a directory of a mounted cgroup tree"};
 

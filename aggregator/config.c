@@ -9,7 +9,7 @@
 #include "aggregator/notify/kube_action.h"
 #include "aggregator/notify/kube_ledger.h"
 #include "common/bus/bus_options.h"
-#include "common/http/httpd.h"
+#include "common/http/listener.h"
 #include "common/options/defaults.h"
 #include "common/system/clock.h"
 #include "control/level_target.h"
@@ -17,7 +17,7 @@
 
 #define OPT(field) offsetof(struct nt_aggregator_config, field)
 
-static const struct nt_opt_form listen_form = {nt_httpd_listen_is_sound, "ADDRESS:PORT"};
+static const struct nt_opt_form listen_form = {nt_listener_is_sound, "ADDRESS:PORT"};
 
 /* Other errors are reported when the process switches to that user. */
 static bool is_user(const char *name)

@@ -22,7 +22,7 @@ int nt_api_events(void *data, const struct nt_httpd_request *request, struct nt_
 	if (ring && after && nt_event_ring_find(ring, after, &number) == -EINVAL)
 		return nt_httpd_problem(reply, request, 400, "bad_parameter",
 					"'after' is the id of an event of this stream");
-	reply->stream = (struct nt_httpd_stream){
+	reply->stream = (struct nt_event_wish){
 		.is_wanted = true,
 		/* A browser that comes again repeats its URL, and adds the newer header. */
 		.after = last && *last ? last : after,

@@ -32,11 +32,19 @@ int nt_live_no_memory(void)
 struct live_command {
 	struct nt_live_config config; /* the first member: nt_opt_load() fills it */
 	nt_live_run *run;
+	struct nt_client *client;
 };
+
+static int run_once(void *data)
+{
+	const struct live_command *command = data;
+
+	return command->run(command->client, &command->config);
+}
 
 static int run_with_client(void *data)
 {
-	const struct live_command *command = data;
+	struct live_command *command = data;
 	const struct nt_client_options options = {
 		.server = command->config.server,
 		.token_file = command->config.token_file,
@@ -49,9 +57,11 @@ static int run_with_client(void *data)
 
 	if (nt_client_open(&options, &client, &error) < 0)
 		return nt_live_fail(&error);
-	if (command->config.watch)
-		return nt_live_watch(client, &command->config, command->run);
-	return command->run(client, &command->config);
+	command->client = client;
+	if (!command->config.watch)
+		return run_once(command);
+	nt_live_set_compact(true);
+	return nt_watch(run_once, command, command->config.every_ns, command->config.json);
 }
 
 int nt_live_main(const struct nt_opt_program *program, int argc, char **argv, nt_live_run *run)

@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/live/table.h"
 #include "cli/term/screen.h"
+#include "common/options/exit.h"
 #include "common/system/clock.h"
 
 enum {
@@ -29,8 +31,7 @@ static void release_printed(struct printed *printed)
 }
 
 /* The commands print on stdout and stderr, which are streams in memory meanwhile. */
-static int run_captured(struct nt_client *client, const struct nt_live_config *config,
-			nt_live_run *run, struct printed *ret_printed)
+static int run_captured(int (*run)(void *data), void *data, struct printed *ret_printed)
 {
 	FILE *out = stdout, *error = stderr;
 	struct printed printed = {0};
@@ -41,7 +42,7 @@ static int run_captured(struct nt_client *client, const struct nt_live_config *c
 	if (!failed) {
 		stdout = out_copy;
 		stderr = error_copy;
-		printed.code = run(client, config);
+		printed.code = run(data);
 		stdout = out;
 		stderr = error;
 	}
@@ -49,7 +50,8 @@ static int run_captured(struct nt_client *client, const struct nt_live_config *c
 	failed |= error_copy && fclose(error_copy);
 	if (failed) {
 		release_printed(&printed);
-		return nt_live_no_memory();
+		(void)fprintf(stderr, "neutracer: out of memory\n");
+		return NT_EXIT_SYSTEM;
 	}
 	*ret_printed = printed;
 	return NT_EXIT_OK;
@@ -171,28 +173,27 @@ static int show(struct watch *watch, struct printed *next)
 	return NT_EXIT_OK;
 }
 
-int nt_live_watch(struct nt_client *client, const struct nt_live_config *config, nt_live_run *run)
+int nt_watch(int (*run)(void *data), void *data, uint64_t every_ns, bool is_json)
 {
 	struct watch watch = {
-		.in_place = isatty(STDOUT_FILENO) && !config->json,
-		.is_json = config->json,
-		.every_ns = config->every_ns,
+		.in_place = isatty(STDOUT_FILENO) && !is_json,
+		.is_json = is_json,
+		.every_ns = every_ns,
 	};
 	int code = NT_EXIT_OK;
 
 	nt_table_set_terminal(watch.in_place ? STDOUT_FILENO : -1);
-	nt_live_set_compact(true);
 	while (code == NT_EXIT_OK) {
 		struct printed next = {0};
 
-		code = run_captured(client, config, run, &next);
+		code = run_captured(run, data, &next);
 		if (code == NT_EXIT_OK)
 			code = show(&watch, &next);
 		release_printed(&next);
 		if (fflush(stdout) || ferror(stdout))
 			code = NT_EXIT_SYSTEM;
 		if (code == NT_EXIT_OK)
-			sleep_ns(config->every_ns);
+			sleep_ns(every_ns);
 	}
 	release_printed(&watch.last);
 	return code;

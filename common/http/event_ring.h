@@ -10,6 +10,7 @@
 #ifndef NT_COMMON_HTTP_EVENT_RING_H
 #define NT_COMMON_HTTP_EVENT_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,5 +71,12 @@ NT_MUST_CHECK int nt_event_ring_read(struct nt_event_ring *ring, const char *top
 				     size_t max_bytes, uint64_t *number, struct nt_buf *out);
 
 void nt_event_ring_stats(struct nt_event_ring *ring, struct nt_event_ring_stats *ret_stats);
+
+/* What an HTTP reply streams of a ring. The texts are borrowed for the handler. */
+struct nt_event_wish {
+	bool is_wanted; /* the reply is then status 200 without a body */
+	const char *after; /* id of the last event that the client has; NULL: only new events */
+	const char *topic; /* shorter than NT_EVENT_TOPIC_BYTES; NULL: all events */
+};
 
 #endif

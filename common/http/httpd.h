@@ -13,6 +13,8 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/http/event_ring.h"
+#include "common/http/httpd_error.h"
 #include "common/http/session.h"
 #include "common/http/token.h"
 
@@ -50,13 +52,6 @@ struct nt_httpd_identity {
 
 const struct nt_httpd_identity *nt_httpd_identity(const struct nt_httpd_request *request);
 
-/* A reply that streams the events of the options' ring. The texts are borrowed for the handler. */
-struct nt_httpd_stream {
-	bool is_wanted; /* the reply is then status 200 without a body */
-	const char *after; /* id of the last event that the client has; NULL: only new events */
-	const char *topic; /* shorter than NT_EVENT_TOPIC_BYTES; NULL: all events */
-};
-
 struct nt_httpd_reply {
 	unsigned int status; /* 200 unless the handler sets it */
 	const char *content_type; /* the route's unless set; a constant */
@@ -64,7 +59,7 @@ struct nt_httpd_reply {
 	char etag[96]; /* without quotes; "": none. The server compares If-None-Match with it */
 	uint32_t retry_after_s;
 	char cookie[160]; /* a Set-Cookie header; "": none */
-	struct nt_httpd_stream stream;
+	struct nt_event_wish stream;
 };
 
 /*
@@ -125,9 +120,6 @@ struct nt_httpd_write {
 	unsigned int status; /* of the reply; from 400 on the request was refused */
 };
 
-/* Whether the text has the form "ADDRESS:PORT". The address need not exist. */
-bool nt_httpd_listen_is_sound(const char *text);
-
 struct nt_httpd_options {
 	const char *listen; /* "ADDRESS:PORT", IPv6 in brackets; port 0: any */
 	const struct nt_httpd_route *route; /* borrowed */
@@ -161,10 +153,6 @@ struct nt_httpd_options {
 	uint32_t max_streams, max_streams_per_ip; /* 0: 128, 32 */
 	uint64_t stream_ping_ns; /* 0: 15 s; a client that reads nothing is cut off after three */
 	uint64_t stream_life_ns; /* then a stream ends; 0: 1 h */
-};
-
-struct nt_httpd_error {
-	char text[512]; /* one line */
 };
 
 struct nt_httpd;

@@ -139,7 +139,7 @@ static bool is_over(const struct nt_streams *streams, const struct nt_slot *slot
 	       same >= streams->limits.streams_per_address;
 }
 
-static int begin(struct nt_stream *stream, const struct nt_httpd_stream *wanted)
+static int begin(struct nt_stream *stream, const struct nt_event_wish *wanted)
 {
 	struct nt_event_ring *ring = stream->streams->ring;
 	int r;
@@ -157,7 +157,7 @@ static int begin(struct nt_stream *stream, const struct nt_httpd_stream *wanted)
 }
 
 static int new_stream(struct nt_streams *streams, struct MHD_Connection *connection,
-		      struct nt_slot *slot, const struct nt_httpd_stream *wanted,
+		      struct nt_slot *slot, const struct nt_event_wish *wanted,
 		      struct nt_stream **ret_stream)
 {
 	nt_autofree struct nt_stream *stream = calloc(1, sizeof(*stream));
@@ -183,7 +183,7 @@ static int new_stream(struct nt_streams *streams, struct MHD_Connection *connect
 }
 
 int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connection,
-		    struct nt_slot *slot, const struct nt_httpd_stream *wanted,
+		    struct nt_slot *slot, const struct nt_event_wish *wanted,
 		    struct MHD_Response **ret_response)
 {
 	struct MHD_Response *response;

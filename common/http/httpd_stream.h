@@ -17,7 +17,6 @@
 
 #include "common/base/cleanup.h"
 #include "common/http/event_ring.h"
-#include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
 
 struct nt_stream;
@@ -62,7 +61,7 @@ void nt_streams_destroy(struct nt_streams *streams);
  * it on the connection. -EBUSY: over the limits; -ENOMEM.
  */
 NT_MUST_CHECK int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connection,
-				  struct nt_slot *slot, const struct nt_httpd_stream *wanted,
+				  struct nt_slot *slot, const struct nt_event_wish *wanted,
 				  struct MHD_Response **ret_response);
 
 void nt_streams_stats(struct nt_streams *streams, struct nt_streams_stats *ret_stats);

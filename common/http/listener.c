@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,16 +13,6 @@
 enum {
 	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
 };
-
-int nt_httpd_fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
-	va_end(ap);
-	return r;
-}
 
 /* A listening socket, or a negative errno. */
 static int bind_one(const struct addrinfo *address)
@@ -70,7 +59,7 @@ static int split_listen(const char *text, struct listen *ret_listen)
 	return 0;
 }
 
-bool nt_httpd_listen_is_sound(const char *text)
+bool nt_listener_is_sound(const char *text)
 {
 	struct listen listen;
 

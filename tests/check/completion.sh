@@ -70,7 +70,7 @@ expect_fish 'neutracer jobs --server ' ''
 expect_fish 'neutracer jobs --token-file files/tok' files/token
 expect_fish 'neutracer analyze files/to' files/token
 expect_fish 'neutracer slow-ranks files/to' ''
-expect_fish 'neutracer-aggregator --tls-c' --tls-cert-file
+expect_fish 'neutracer-aggregator --tls-ce' --tls-cert-file
 printf '%s\n' "${fish_lines[@]}" |
   HOME=$work/home XDG_DATA_HOME=$work/home XDG_CONFIG_HOME=$work/home fish --no-config "$work/ask.fish" "$work/fish" "$work/home" >"$work/fish.out"
 for i in "${!fish_lines[@]}"; do

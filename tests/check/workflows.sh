@@ -48,7 +48,7 @@ if len(files) < 2:
     report(".github/workflows", "there are no workflows")
 sys.exit(bad)
 END
-lint=$(tests/workflows/actionlint.sh 2>&1) || {
+lint=$(tests/check/workflows/actionlint.sh 2>&1) || {
   echo "$lint"
   exit 77
 }

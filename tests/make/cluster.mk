@@ -26,7 +26,7 @@ cluster-images: image ## build the images of the tests on a real Kubernetes (roo
 cluster-build: ## install what is missing, build Kubernetes, the images and the programs of test-cluster
 	$(Q)tests/deps.sh cluster
 	$(Q)mkdir -p build
-	$(Q)tests/workflows/actionlint.sh --build >/dev/null || :
+	$(Q)tests/check/workflows/actionlint.sh --build >/dev/null || :
 	$(Q)tests/cluster/cluster.sh build && tests/cluster/cluster.sh build-kwok || :
 	$(Q)$(MAKE) --no-print-directory cluster-images >/dev/null 2>build/cluster-images.log || \
 		{ tail -n 20 build/cluster-images.log >&2; exit 1; }

@@ -11,7 +11,7 @@ static struct nt_event_ring *ring;
 static int stream(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	(void)data;
-	reply->stream = (struct nt_httpd_stream){
+	reply->stream = (struct nt_event_wish){
 		.is_wanted = true,
 		.after = nt_httpd_query(request, "after"),
 		.topic = nt_httpd_query(request, "topic"),

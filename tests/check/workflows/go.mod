@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-module neutracer/tests/workflows
+module neutracer/tests/check/workflows
 
 go 1.25.0
 

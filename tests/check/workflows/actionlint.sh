@@ -19,5 +19,5 @@ for found in "${NT_ACTIONLINT:-}" "$(command -v actionlint || :)" "$kept"; do
     exit 0
   fi
 done
-echo 'skip: cluster: actionlint is not installed; tests/workflows/actionlint.sh --build makes it' >&2
+echo 'skip: cluster: actionlint is not installed; tests/check/workflows/actionlint.sh --build makes it' >&2
 exit 77
