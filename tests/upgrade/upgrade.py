@@ -272,7 +272,7 @@ def loses_nothing(kept, work, hook, expected):
             fail(f"{name} is {aggregator.metric(name)}: {aggregator.log.read_text()}")
     if aggregator.end():
         fail("the aggregator does not end in good order")
-    bad = [line for line in aggregator.log.read_text().splitlines() if re.search("discard|damaged|level=error", line)]
+    bad = [line for line in aggregator.log.read_text().splitlines() if re.search("discard|damaged|afresh|level=error", line)]
     if bad:
         fail("\n".join(bad))
 
