@@ -81,7 +81,7 @@ static const char *sent(void)
 /* Rounds of a beginning and an end, a minute each, from `minute` on. */
 static void rounds(unsigned int from, unsigned int to, uint64_t minute)
 {
-	char id[8];
+	char id[16];
 
 	for (unsigned int i = from; i < to; i++) {
 		(void)snprintf(id, sizeof(id), "a%u", i);
@@ -170,7 +170,7 @@ static void what_gets_worse_is_sent_although_it_flaps(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 4; i++) {
-		char id[8];
+		char id[16];
 
 		(void)snprintf(id, sizeof(id), "a%u", i);
 		incident = incident_at(id, false, 2 * i);

@@ -67,7 +67,7 @@ static void live(void)
 		0);
 	deliver();
 	for (unsigned int i = 0; i < 2; i++) {
-		char id[8];
+		char id[16];
 
 		(void)snprintf(id, sizeof(id), "a%u", i);
 		change(id, false, 2 * (uint64_t)i);
