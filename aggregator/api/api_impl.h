@@ -51,6 +51,13 @@ struct nt_api_query {
 NT_MUST_CHECK int nt_api_query_read(const struct nt_httpd_request *request, const char *states,
 				    struct nt_httpd_reply *reply, struct nt_api_query *ret_query);
 
+/*
+ * A parameter of 1 to NT_API_MAX_FILTER characters; NULL: absent. Returns 0, 1 if the reply was set
+ * to a problem, or -ENOMEM.
+ */
+NT_MUST_CHECK int nt_api_query_text(const struct nt_httpd_request *request, const char *name,
+				    struct nt_httpd_reply *reply, const char **ret_text);
+
 /* Replies with a problem: invalid cursor. */
 NT_MUST_CHECK int nt_api_bad_cursor(const struct nt_httpd_request *request,
 				    struct nt_httpd_reply *reply);

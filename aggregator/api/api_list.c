@@ -59,8 +59,8 @@ static size_t characters(const char *text)
 	return count;
 }
 
-static int read_text(const struct nt_httpd_request *request, const char *name,
-		     struct nt_httpd_reply *reply, const char **ret_text)
+int nt_api_query_text(const struct nt_httpd_request *request, const char *name,
+		      struct nt_httpd_reply *reply, const char **ret_text)
 {
 	const char *text = nt_httpd_query(request, name);
 	int r;
@@ -119,9 +119,9 @@ int nt_api_query_read(const struct nt_httpd_request *request, const char *states
 
 	r = read_numbers(request, reply, &query);
 	if (r == 0)
-		r = read_text(request, "job", reply, &query.job);
+		r = nt_api_query_text(request, "job", reply, &query.job);
 	if (r == 0)
-		r = read_text(request, "node", reply, &query.node);
+		r = nt_api_query_text(request, "node", reply, &query.node);
 	if (r == 0)
 		r = read_word(request, "class", classes, reply, &query.class);
 	if (r == 0)

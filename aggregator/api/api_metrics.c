@@ -472,12 +472,11 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
 	enum nt_metrics_format format = nt_metrics_accepted(nt_httpd_header(request, "Accept"));
-	const char *wanted = nt_httpd_query(request, "ranks");
-	int r = 0;
+	const char *wanted;
+	int r = nt_api_query_text(request, "ranks", reply, &wanted);
 
-	if (wanted && (!*wanted || strlen(wanted) > NT_API_MAX_FILTER))
-		return nt_httpd_problem(reply, request, 400, "bad_parameter",
-					"'ranks' has 1 to %d characters", NT_API_MAX_FILTER);
+	if (r)
+		return r < 0 ? r : 0;
 	reply->content_type = nt_metrics_content_type(format);
 	if (wanted)
 		return reply_ranks(snapshot, wanted, format, reply);

@@ -208,7 +208,7 @@ static int ranks_status(const char *wanted)
 
 static void ranks_are_requested_by_the_name_of_their_job(void **state)
 {
-	char longest[258];
+	char longest[261];
 
 	(void)state;
 	memset(longest, 'x', sizeof(longest));
@@ -218,6 +218,11 @@ static void ranks_are_requested_by_the_name_of_their_job(void **state)
 	assert_int_equal(ranks_status(""), 400);
 	assert_int_equal(ranks_status(longest), 400);
 	longest[255] = '\0';
+	assert_int_equal(ranks_status(longest), 200);
+	/* As many characters, one of which has two bytes. */
+	memcpy(longest, "%C3%A9", 6);
+	memset(longest + 6, 'x', 254);
+	longest[260] = '\0';
 	assert_int_equal(ranks_status(longest), 200);
 }
 
