@@ -28,6 +28,8 @@ struct nt_aggregator_config {
 	char *webhook_url_file, *webhook_secret_file, *receivers_file; /* NULL: none */
 	struct nt_kube_options kube;
 	bool kube_events, kube_node_condition;
+	uint32_t flap_changes; /* 0: no flap control */
+	uint64_t flap_window_ns, flap_quiet_ns;
 	char *node_secret_file; /* NULL: none */
 	uint32_t signatures; /* enum nt_signing */
 	char *enrol_account, *enrol_audience; /* NULL: no node keys are issued */

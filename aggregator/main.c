@@ -36,6 +36,7 @@ enum {
 struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
+	struct nt_event_desk *event_desk;
 	struct nt_store *store;
 	struct nt_receivers receivers;
 	struct nt_service *service;
@@ -61,6 +62,7 @@ static void close_running(struct running *running)
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
 	nt_receivers_release(&running->receivers);
+	nt_event_desk_free(running->event_desk);
 	nt_board_free(running->board);
 }
 
@@ -160,6 +162,7 @@ static enum nt_exit open_store(struct running *running)
 		.shared = is_shared(config),
 		.accepts = nt_receiver_configs_accept,
 		.accepts_data = running->receivers.configs,
+		.flap = nt_receivers_flap_control(config),
 	};
 	struct nt_store_error error = {0};
 
@@ -167,6 +170,7 @@ static enum nt_exit open_store(struct running *running)
 		(void)nt_err(0, "%s", error.text);
 		return NT_EXIT_STORE;
 	}
+	nt_store_on_stored(running->store, nt_event_desk_stored, running->event_desk);
 	running->sink = nt_store_sink(running->store);
 	running->states = nt_store_states(running->store);
 	return NT_EXIT_OK;
@@ -250,6 +254,7 @@ static enum nt_exit open_service(struct running *running)
 		.fleet = nt_fleet_options_default(),
 		.auto_level = config->auto_level,
 		.auto_level_ns = config->auto_level_ns,
+		.event_desk = running->event_desk,
 	};
 	int r;
 
@@ -302,6 +307,7 @@ static enum nt_exit open_api(struct running *running)
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
 		.node_desk = nt_service_node_desk(running->service),
+		.event_desk = running->event_desk,
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),
@@ -342,7 +348,8 @@ static enum nt_exit open_all(struct running *running)
 		open_signatures, open_enrol,     open_service, open_api,
 	};
 
-	if (nt_board_new(&running->board) < 0)
+	if (nt_board_new(&running->board) < 0 ||
+	    nt_event_desk_new(running->board, &running->event_desk) < 0)
 		return NT_EXIT_SYSTEM;
 	for (size_t i = 0; i < sizeof(open_part) / sizeof(open_part[0]); i++) {
 		enum nt_exit code = open_part[i](running);
@@ -424,6 +431,15 @@ static void look_at_tokens(struct running *running, uint64_t now_ns)
 	}
 }
 
+/* Heartbeats stop where the detection loop does. */
+static void keep_heartbeats(struct running *running, uint64_t now_ns)
+{
+	char text[160];
+
+	if (running->receivers.notify && check_loop(running, text) == 0)
+		nt_notify_keep_alive(running->receivers.notify, now_ns + STUCK_NS);
+}
+
 /* Runs until a stop signal or the failure of the deciding thread. */
 static void tend(struct running *running, const sigset_t *signals)
 {
@@ -436,6 +452,7 @@ static void tend(struct running *running, const sigset_t *signals)
 		look_at_bus(running, nt_clock_mono_ns());
 		look_at_store(running, nt_clock_mono_ns());
 		look_at_tokens(running, nt_clock_mono_ns());
+		keep_heartbeats(running, nt_clock_mono_ns());
 		if (nt_clock_mono_ns() - tended_ns < TEND_NS)
 			continue;
 		tended_ns = nt_clock_mono_ns();

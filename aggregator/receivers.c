@@ -40,6 +40,16 @@ size_t nt_receivers_list(const struct nt_receivers *receivers,
 	return count;
 }
 
+struct nt_store_flap_options nt_receivers_flap_control(const struct nt_aggregator_config *config)
+{
+	return (struct nt_store_flap_options){
+		.changes = config->flap_changes,
+		.window_ns = config->flap_window_ns,
+		.quiet_ns = config->flap_quiet_ns,
+		.exempt = kube_name,
+	};
+}
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /* The URL is a secret: it is never logged. The caller frees both. */
@@ -94,6 +104,10 @@ static size_t add_receivers(const struct nt_receiver_configs *configs,
 			.repeat_ns = config->repeat_ns,
 			.rate = config->rate,
 			.incident_url = configs->incident_url,
+			.title = config->title,
+			.text = config->text,
+			.heartbeat_ns = config->heartbeat_ns,
+			.heartbeat = config->heartbeat,
 		};
 	}
 	return count;

@@ -23,6 +23,8 @@ NT_MUST_CHECK enum nt_exit nt_receivers_read(struct nt_receivers *receivers,
 /* Their names, for the store; borrowed. Returns the number. */
 size_t nt_receivers_list(const struct nt_receivers *receivers,
 			 const char *ret_name[NT_STORE_MAX_RECEIVERS]);
+/* For the store. Kubernetes gets all messages, as a node condition states what is so now. */
+struct nt_store_flap_options nt_receivers_flap_control(const struct nt_aggregator_config *config);
 /* Starts the notifier, if there are receivers. The store is borrowed until nt_receivers_stop(). */
 NT_MUST_CHECK enum nt_exit nt_receivers_start(struct nt_receivers *receivers,
 					      struct nt_store *store);

@@ -326,6 +326,7 @@ static int update_snapshot(struct nt_service *service)
 		return r;
 	}
 	nt_level_desk_look(service->level_desk, snapshot);
+	nt_event_desk_look(service->options.event_desk, snapshot);
 	nt_board_post(service->board, snapshot);
 	return 0;
 }

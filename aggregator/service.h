@@ -16,6 +16,8 @@
 #include "engine/engine.h"
 #include "engine/snapshot.h"
 
+struct nt_event_desk;
+
 struct nt_service_options {
 	const char *bus_url;
 	const struct nt_bus_security *bus_security; /* NULL: none */
@@ -37,6 +39,7 @@ struct nt_service_options {
 	bool shared; /* the bus is shared among several aggregators */
 	uint32_t auto_level; /* of the ranks of new incidents; 0: none */
 	uint64_t auto_level_ns; /* how long it lasts */
+	struct nt_event_desk *event_desk; /* borrowed; NULL: none */
 };
 
 struct nt_service;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "aggregator/group/bus_producer.h"
+#include "aggregator/group/event_desk.h"
 #include "aggregator/group/job_summary.h"
 #include "aggregator/group/level_desk.h"
 #include "aggregator/group/node_desk.h"

@@ -124,13 +124,21 @@ const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapsho
 	return NULL;
 }
 
-/* "lmp" for "lmp-eadf": agents add a part of the key to names that nobody chose. */
+/* "lmp" of "lmp-eadf": agents add a part of the key to names that nobody chose. */
+size_t nt_snapshot_name_without_part(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len > 5 && name[len - 5] == '-' && strspn(name + len - 4, "0123456789abcdef") == 4
+		       ? len - 5
+		       : len;
+}
+
 static bool is_name_without_part(const char *wanted, const char *name)
 {
 	const size_t len = strlen(wanted);
 
-	return strncmp(name, wanted, len) == 0 && name[len] == '-' && strlen(name + len + 1) == 4 &&
-	       strspn(name + len + 1, "0123456789abcdef") == 4;
+	return strncmp(name, wanted, len) == 0 && nt_snapshot_name_without_part(name) == len;
 }
 
 bool nt_snapshot_job_matches(const struct nt_snapshot_job *job, const char *wanted)

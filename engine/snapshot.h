@@ -225,6 +225,9 @@ void nt_snapshot_release(const struct nt_snapshot *snapshot);
 /* The job with an id, or NULL. */
 const struct nt_snapshot_job *nt_snapshot_find(const struct nt_snapshot *snapshot, const char *id);
 
+/* The bytes of a job's name without the part of the key that agents may add; all, without one. */
+size_t nt_snapshot_name_without_part(const char *name);
+
 /* Whether a filter names the job: by its name, with or without the part of the key, its key or id. */
 bool nt_snapshot_job_matches(const struct nt_snapshot_job *job, const char *wanted);
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aggregator/api/enrol.h"
+#include "aggregator/group/event_desk.h"
 #include "aggregator/group/level_desk.h"
 #include "aggregator/group/node_desk.h"
 #include "aggregator/group/profile_desk.h"
@@ -50,6 +51,8 @@ struct nt_api_options {
 	struct nt_node_desk *node_desk; /* borrowed; NULL: no node is scored */
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	struct nt_profile_desk *profile_desk; /* borrowed; NULL: no profiles are taken */
+	struct nt_event_desk *event_desk; /* borrowed; NULL: no live events */
+	uint64_t stream_life_ns; /* of a stream of events; 0: 1 h */
 	/* nt_service_rebaseline(); NULL: no such route. */
 	int (*rebaseline)(void *data, const char *job_id);
 	void *data;

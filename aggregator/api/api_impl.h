@@ -40,6 +40,8 @@ struct nt_api_query {
 	const char *cursor; /* ours, from an earlier page; or NULL */
 	const char *job, *class, *state, *severity, *node;
 	uint64_t since_ns;
+	bool has_at;
+	uint64_t at_ns; /* the state at this time, not now */
 };
 
 /*
@@ -53,7 +55,9 @@ NT_MUST_CHECK int nt_api_query_read(const struct nt_httpd_request *request, cons
 NT_MUST_CHECK int nt_api_bad_cursor(const struct nt_httpd_request *request,
 				    struct nt_httpd_reply *reply);
 
-/* Replies {"items": items, "next": next or null}. Consumes items, which may be NULL. */
+/* Sets the entity tag to a digest of the body. -ENOMEM. */
+NT_MUST_CHECK int nt_api_tag(struct nt_httpd_reply *reply);
+/* Replies {"items": items, "next": next or null}, with a tag. Consumes items, which may be NULL. */
 NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items, const char *next);
 /* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);
@@ -62,6 +66,20 @@ NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *obje
 
 /* The names of what an agent's governor has shed; the caller owns it. NULL: out of memory. */
 json_t *nt_api_shed(uint32_t shed);
+
+/* ---- api_handling.c -------------------------------------------------------------------------- */
+
+/* Sets the member "handling" of an incident. -ENOMEM. */
+NT_MUST_CHECK int nt_api_add_handling(json_t *incident, const struct nt_store_handling *handling);
+/* Replies with the incident and what people did with it. */
+NT_MUST_CHECK int nt_api_reply_incident(const struct nt_api *api, struct nt_httpd_reply *reply,
+					const struct nt_wire_incident *incident);
+
+/* ---- api_incident.c -------------------------------------------------------------------------- */
+
+/* The incident's job if another aggregator owns it according to the snapshot, or NULL. */
+const struct nt_snapshot_job *nt_api_find_elsewhere(const struct nt_snapshot *snapshot,
+						    const struct nt_wire_incident *incident);
 
 /* ---- api_gpu.c ------------------------------------------------------------------------------- */
 
@@ -122,6 +140,9 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_node_scores, nt_api_node_series;
+nt_api_handler nt_api_events;
+nt_api_handler nt_api_acknowledge, nt_api_unacknowledge, nt_api_silence, nt_api_unsilence;
+nt_api_handler nt_api_annotate;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
 nt_api_handler nt_api_node_keys, nt_api_levels, nt_api_set_level;
 nt_api_handler nt_api_profile, nt_api_take_profile;

@@ -28,6 +28,13 @@ enum {
 	HTTP_BODIES_TOO_LARGE,
 	HTTP_HANDLER_ERRORS,
 	HTTP_TOKENS_OLD,
+	HTTP_STREAMS,
+	HTTP_STREAMS_REFUSED,
+	HTTP_STREAMS_DROPPED,
+	HTTP_STREAMS_NOW,
+	EVENTS_POSTED,
+	EVENTS_REFUSED,
+	EVENTS_EVICTED,
 	HTTP_CERTS_REFUSED,
 	HTTP_SESSIONS,
 	HTTP_SESSIONS_EVICTED,
@@ -53,6 +60,10 @@ enum {
 	OUTBOX_SKIPPED,
 	OUTBOX_ADOPTED,
 	OUTBOX_WAITING,
+	OUTBOX_FLAPS,
+	OUTBOX_FLAPS_NOW,
+	OUTBOX_FLAP_HELD,
+	OUTBOX_FLAP_UNCOUNTED,
 	NOTIFY_SENT,
 	NOTIFY_RETRIED,
 	NOTIFY_FAILED,
@@ -66,6 +77,7 @@ enum {
 };
 
 #define HTTP    "neutracer_aggregator_http_"
+#define EVENTS  "neutracer_aggregator_events_"
 #define AUDIT   "neutracer_aggregator_audit_"
 #define STORE   "neutracer_aggregator_store_"
 #define ENROL   "neutracer_aggregator_enrol_"
@@ -113,6 +125,19 @@ static const struct nt_metric table[METRICS] = {
 		 "1 if the token file is missing or not valid, so that its earlier tokens remain "
 		 "valid.",
 		 NULL},
+	[HTTP_STREAMS] = {HTTP "streams_total", NT_METRIC_COUNTER, "Streams of events opened.",
+			  NULL},
+	[HTTP_STREAMS_REFUSED] = {HTTP "streams_refused_total", NT_METRIC_COUNTER,
+				  "Streams of events refused because of the limits.", NULL},
+	[HTTP_STREAMS_DROPPED] = {HTTP "streams_dropped_total", NT_METRIC_COUNTER,
+				  "Streams ended because the client read too slowly.", NULL},
+	[HTTP_STREAMS_NOW] = {HTTP "open_streams", NT_METRIC_GAUGE, "Streams of events open now.",
+			      NULL},
+	[EVENTS_POSTED] = {EVENTS "total", NT_METRIC_COUNTER, "Events for streams.", NULL},
+	[EVENTS_REFUSED] = {EVENTS "refused_total", NT_METRIC_COUNTER,
+			    "Events left out: no memory, or too large.", NULL},
+	[EVENTS_EVICTED] = {EVENTS "evicted_total", NT_METRIC_COUNTER,
+			    "Events removed from the ring by later ones.", NULL},
 	[HTTP_CERTS_REFUSED] = {HTTP "client_certificates_refused_total", NT_METRIC_COUNTER,
 				"Requests whose client certificate was missing or not valid.",
 				NULL},
@@ -168,6 +193,16 @@ static const struct nt_metric table[METRICS] = {
 	[OUTBOX_ADOPTED] =
 		{NOTIFY "adopted_total", NT_METRIC_COUNTER,
 		 "Messages taken over from another aggregator, which may have sent them.", NULL},
+	[OUTBOX_FLAPS] = {NOTIFY "flaps_total", NT_METRIC_COUNTER,
+			  "Culprits whose incidents began and ended too often to send each.", NULL},
+	[OUTBOX_FLAPS_NOW] = {NOTIFY "flaps", NT_METRIC_GAUGE,
+			      "Culprits whose messages are held now, as they flap.", NULL},
+	[OUTBOX_FLAP_HELD] = {NOTIFY "flap_held_total", NT_METRIC_COUNTER,
+			      "Messages of beginnings that were held, as the culprit flaps.", NULL},
+	[OUTBOX_FLAP_UNCOUNTED] = {NOTIFY "flap_uncounted_total", NT_METRIC_COUNTER,
+				   "Beginnings and ends over the cap of flap control, which does "
+				   "not hold their messages.",
+				   NULL},
 	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
 	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			 "result=\"sent\""},
@@ -259,9 +294,23 @@ static void set_http(struct nt_metrics *metrics, struct nt_httpd *httpd)
 	nt_metrics_set(metrics, HTTP_BODIES_TOO_LARGE, stats.bodies_too_large);
 	nt_metrics_set(metrics, HTTP_HANDLER_ERRORS, stats.handler_errors);
 	nt_metrics_set(metrics, HTTP_TOKENS_OLD, stats.tokens_are_old);
+	nt_metrics_set(metrics, HTTP_STREAMS, stats.streams);
+	nt_metrics_set(metrics, HTTP_STREAMS_REFUSED, stats.streams_refused);
+	nt_metrics_set(metrics, HTTP_STREAMS_DROPPED, stats.streams_dropped);
+	nt_metrics_set(metrics, HTTP_STREAMS_NOW, stats.streams_now);
 	nt_metrics_set(metrics, HTTP_CERTS_REFUSED, stats.certs_refused);
 	nt_metrics_set(metrics, HTTP_SESSIONS, stats.sessions.now);
 	nt_metrics_set(metrics, HTTP_SESSIONS_EVICTED, stats.sessions.evicted);
+}
+
+static void set_events(struct nt_metrics *metrics, struct nt_event_desk *desk)
+{
+	struct nt_event_desk_stats stats;
+
+	nt_event_desk_stats(desk, &stats);
+	nt_metrics_set(metrics, EVENTS_POSTED, stats.ring.posted);
+	nt_metrics_set(metrics, EVENTS_REFUSED, stats.ring.refused + stats.failed);
+	nt_metrics_set(metrics, EVENTS_EVICTED, stats.ring.evicted);
 }
 
 static void set_audit(struct nt_metrics *metrics, struct nt_audit *audit)
@@ -298,6 +347,10 @@ static void set_store(struct nt_metrics *metrics, struct nt_store *store)
 	nt_metrics_set(metrics, OUTBOX_SKIPPED, stats.queue_skipped);
 	nt_metrics_set(metrics, OUTBOX_ADOPTED, stats.adopted);
 	nt_metrics_set(metrics, OUTBOX_WAITING, stats.outbox_now);
+	nt_metrics_set(metrics, OUTBOX_FLAPS, stats.flaps);
+	nt_metrics_set(metrics, OUTBOX_FLAPS_NOW, stats.flaps_now);
+	nt_metrics_set(metrics, OUTBOX_FLAP_HELD, stats.flap_held);
+	nt_metrics_set(metrics, OUTBOX_FLAP_UNCOUNTED, stats.flap_uncounted);
 }
 
 static void set_notify(struct nt_metrics *metrics, const struct nt_notify *notify)
@@ -370,6 +423,8 @@ int nt_api_metrics(void *data, const struct nt_httpd_request *request, struct nt
 	nt_metrics_set(metrics, BUILD_INFO, 1);
 	nt_metrics_set(metrics, START_TIME, api->started_real_ns);
 	set_http(metrics, api->httpd);
+	if (api->options.event_desk)
+		set_events(metrics, api->options.event_desk);
 	set_audit(metrics, api->audit);
 	if (api->options.store)
 		set_store(metrics, api->options.store);

@@ -199,6 +199,19 @@ static void add_since(struct nt_notice *notice)
 	close_field(notice, &line);
 }
 
+static void add_flaps(struct nt_notice *notice)
+{
+	struct notice_line line = open_field(notice, "Flaps");
+
+	if (!notice->flaps)
+		return;
+	put(&line,
+	    "began or ended %llu times; no further message until it is quiet or worse, and then "
+	    "one of its end",
+	    (unsigned long long)notice->flaps);
+	close_field(notice, &line);
+}
+
 static void put_amount(struct notice_line *line, const json_t *cost, const char *member, int digits,
 		       const char *unit)
 {
@@ -300,7 +313,7 @@ static void add_stack(struct nt_notice *notice, const json_t *incident)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static const char *state_text(const struct nt_notice *notice)
+const char *nt_notice_state_name(const struct nt_notice *notice)
 {
 	static const char *const texts[] = {
 		[NT_NOTICE_FIRING] = "FIRING",
@@ -308,24 +321,20 @@ static const char *state_text(const struct nt_notice *notice)
 		[NT_NOTICE_RESOLVED] = "RESOLVED",
 	};
 
+	if (notice->flaps && notice->state != NT_NOTICE_RESOLVED)
+		return "FLAPPING";
 	return texts[notice->state];
 }
 
-static void write_title(struct nt_notice *notice, const json_t *incident)
+static void write_culprit(struct nt_notice *notice, const json_t *incident)
 {
 	const json_t *culprits = json_object_get(incident, "culprits");
 	const json_t *first = json_array_get(culprits, 0);
 	const json_t *rank = json_object_get(first, "rank");
-	struct notice_line line = {.text = notice->title, .size = sizeof(notice->title)};
+	struct notice_line line = {.text = notice->culprit, .size = sizeof(notice->culprit)};
 
-	put(&line, "%s%s ", notice->is_sample ? "TEST " : "", state_text(notice));
-	if (notice->state != NT_NOTICE_RESOLVED)
-		put(&line, "(%s) ", severity_names[notice->severity]);
-	put_name(&line, notice->job);
-	put(&line, ": %s", notice->class);
 	if (!first)
 		return;
-	put(&line, ", ");
 	put_name(&line, nt_json_get_text(first, "kind", "rank"));
 	if (json_is_integer(rank))
 		put(&line, " %lld", (long long)json_integer_value(rank));
@@ -334,6 +343,17 @@ static void write_title(struct nt_notice *notice, const json_t *incident)
 	put_part(&line, first, "peer", " to ");
 	if (json_array_size(culprits) > 1)
 		put(&line, " and %zu others", json_array_size(culprits) - 1);
+}
+
+static void write_title(struct nt_notice *notice)
+{
+	struct notice_line line = {.text = notice->title, .size = sizeof(notice->title)};
+
+	put(&line, "%s%s ", notice->is_sample ? "TEST " : "", nt_notice_state_name(notice));
+	if (notice->state != NT_NOTICE_RESOLVED)
+		put(&line, "(%s) ", severity_names[notice->severity]);
+	put_name(&line, notice->job);
+	put(&line, ": %s%s%s", notice->class, *notice->culprit ? ", " : "", notice->culprit);
 }
 
 /* Only ids that need no escapes in a URL. */
@@ -369,6 +389,13 @@ static uint64_t read_time(const json_t *incident, const char *name)
 	return nt_clock_parse(text, strlen(text), &real_ns) < 0 ? 0 : real_ns;
 }
 
+static uint64_t read_count(const json_t *object, const char *name)
+{
+	json_int_t count = json_integer_value(json_object_get(object, name));
+
+	return count > 0 ? (uint64_t)count : 0;
+}
+
 static enum nt_notice_state state_of(const json_t *message, bool is_reminder)
 {
 	if (!strcmp(nt_json_get_text(message, "type", ""), "incident.resolved"))
@@ -381,6 +408,7 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 {
 	const json_t *node = json_array_get(json_object_get(incident, "culprits"), 0);
 
+	notice->flaps = read_count(json_object_get(message, "flapping"), "changes");
 	notice->is_sample = json_is_true(json_object_get(message, "test"));
 	notice->severity = nt_notice_severity_of(nt_json_get_text(incident, "severity", ""));
 	copy_clean(incident, "id", notice->incident, sizeof(notice->incident));
@@ -388,14 +416,16 @@ static void fill_notice(struct nt_notice *notice, const json_t *message, const j
 	copy_clean(incident, "namespace", notice->namespace, sizeof(notice->namespace));
 	copy_clean(incident, "class", notice->class, sizeof(notice->class));
 	copy_clean(incident, "cause", notice->cause, sizeof(notice->cause));
-	copy_clean(incident, "summary", notice->summary, sizeof(notice->summary));
+	copy_clean(incident, "summary", notice->summary, NT_NOTICE_TEXT);
 	copy_clean(node, "node", notice->node, sizeof(notice->node));
 	notice->since_ns = read_time(incident, "since");
 	notice->until_ns = read_time(incident, "until");
-	write_title(notice, incident);
+	write_culprit(notice, incident);
+	write_title(notice);
 	add_who(notice, incident);
 	add_what(notice);
 	add_since(notice);
+	add_flaps(notice);
 	add_cost(notice, incident);
 	add_evidence(notice, incident);
 	add_job(notice, incident);

@@ -18,6 +18,7 @@ enum {
 	NT_NOTICE_FIELDS = 10,
 	NT_NOTICE_TITLE = 400, /* bytes, with the NUL */
 	NT_NOTICE_TEXT = 800, /* bytes of a value, with the NUL */
+	NT_NOTICE_BODY = 4096, /* bytes of a summary or of a template's text, with the NUL */
 	NT_NOTICE_NAME = 256, /* bytes of a job's or node's name, with the NUL */
 	NT_NOTICE_URL = 1024,
 	NT_NOTICE_DIGEST_LINES = 8, /* messages that a digest lists */
@@ -45,9 +46,11 @@ struct nt_notice {
 	enum nt_notice_state state;
 	enum nt_notice_severity severity;
 	bool is_sample; /* of `neutracer alert test`: no job is concerned */
+	uint64_t flaps; /* beginnings and ends so far of what flaps; 0: it does not */
 	bool is_digest; /* stands for several messages; has no incident */
 	char title[NT_NOTICE_TITLE]; /* "FIRING (critical) llm-70b: compute, rank 11 on gpu-07" */
-	char summary[NT_NOTICE_TEXT];
+	char culprit[NT_NOTICE_TITLE]; /* "rank 11 on gpu-07"; "": none */
+	char summary[NT_NOTICE_BODY]; /* lines of one of a template end with \n */
 	struct nt_notice_field field[NT_NOTICE_FIELDS]; /* the most important first */
 	size_t fields;
 	char link[NT_NOTICE_URL]; /* "": none */
@@ -60,6 +63,8 @@ struct nt_notice {
 	unsigned int severities;
 };
 
+/* "FIRING" … */
+const char *nt_notice_state_name(const struct nt_notice *notice);
 const char *nt_notice_severity_name(enum nt_notice_severity severity);
 /* NT_NOTICE_INFO if the name is unknown. */
 enum nt_notice_severity nt_notice_severity_of(const char *name);

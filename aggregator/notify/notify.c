@@ -3,7 +3,9 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregator/notify/notify_impl.h"
 #include "common/system/clock.h"
@@ -88,10 +90,11 @@ static void *work(void *data)
 	bool goes_on = true;
 
 	while (goes_on && !is_stopping(notify)) {
-		uint64_t next_ns, remind_ns;
+		uint64_t next_ns, remind_ns, beat_ns;
 		int r;
 
 		nt_notify_send_sample(line);
+		beat_ns = nt_notify_beat(line);
 		r = nt_notify_deliver(line, &next_ns, &goes_on);
 		/* While messages are due, they come first. */
 		remind_ns = r == 0 && goes_on ? nt_notify_remind(line) : 0;
@@ -99,6 +102,8 @@ static void *work(void *data)
 			goes_on = nt_notify_pause(notify, store_retry_ns);
 		if (r)
 			continue;
+		if (beat_ns < remind_ns)
+			remind_ns = beat_ns;
 		next_ns = mono_of(next_ns);
 		goes_on = wait_until(line, next_ns < remind_ns ? next_ns : remind_ns);
 	}
@@ -125,6 +130,7 @@ static int init_line(struct nt_notify_line *line, const struct nt_notify_receive
 		return -ENOMEM;
 	line->bucket = nt_token_bucket_of(from->rate);
 	line->repeat_ns = from->repeat_ns;
+	line->heartbeat_ns = from->heartbeat_ns;
 	line->reminded_ns = nt_clock_real_ns();
 	return nt_sender_init(&line->sender,
 			      &(struct nt_sender_options){
@@ -133,6 +139,10 @@ static int init_line(struct nt_notify_line *line, const struct nt_notify_receive
 				      .urls = from->replicas + 1,
 				      .secret = from->secret,
 				      .incident_url = from->incident_url,
+				      .title = from->title,
+				      .text = from->text,
+				      .beat = from->heartbeat,
+				      .beat_ns = from->heartbeat_ns,
 				      .alive_ns = ALIVE_INTERVALS * from->repeat_ns,
 				      .kube = from->kube,
 				      .conditions = from->conditions,
@@ -169,7 +179,10 @@ static void init(struct nt_notify *notify, const struct nt_notify_options *optio
 		.longest_retry_ns = or_default(options->longest_retry_ns, 5 * NT_MINUTE),
 		.longest_wait_ns = or_default(options->longest_wait_ns, 30 * NT_MINUTE),
 		.give_up_ns = or_default(options->give_up_ns, NT_HOUR),
+		.give_up_open_ns = or_default(options->give_up_open_ns, NT_DAY),
 	};
+	if (gethostname(notify->host, sizeof(notify->host) - 1) < 0 || !*notify->host)
+		(void)snprintf(notify->host, sizeof(notify->host), "aggregator");
 	pthread_mutex_init(&notify->lock, NULL);
 	nt_thread_condition_init(&notify->wake);
 	nt_thread_condition_init(&notify->ended);
@@ -284,7 +297,8 @@ void nt_notify_count(struct nt_notify_line *line, enum nt_notify_result result, 
 const char *nt_notify_result_name(enum nt_notify_result result)
 {
 	static const char *const names[NT_NOTIFY_RESULTS] = {
-		"sent", "retried", "failed", "dropped", "digested", "repeated", "repeat-failed",
+		"sent",     "retried",       "failed",    "dropped",          "digested",
+		"repeated", "repeat-failed", "heartbeat", "heartbeat-failed",
 	};
 
 	return names[result];

@@ -26,6 +26,9 @@ struct nt_notify_receiver {
 	uint64_t repeat_ns; /* open incidents are sent again; 0: they are not */
 	uint32_t rate; /* messages a minute; 0: no limit */
 	const char *incident_url; /* prefix of links in messages; NULL: none */
+	const char *title, *text; /* templates; NULL: none */
+	uint64_t heartbeat_ns; /* between heartbeats; 0: none */
+	const char *heartbeat; /* the service's name of it */
 	/* Or a Kubernetes API server, borrowed; outlives the notifier, which stops it on exit: */
 	struct nt_kube *kube;
 	bool conditions; /* also set node conditions */
@@ -35,10 +38,11 @@ struct nt_notify_options {
 	struct nt_store *store; /* borrowed; outlives the notifier */
 	const struct nt_notify_receiver *receiver; /* copied */
 	size_t receivers;
-	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h. */
+	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h, 24 h. */
 	uint64_t connect_timeout_ns, total_timeout_ns, first_retry_ns, longest_retry_ns;
 	uint64_t longest_wait_ns; /* of what receivers request by Retry-After */
 	uint64_t give_up_ns;
+	uint64_t give_up_open_ns; /* of the firing message while its incident is open */
 };
 
 struct nt_notify;
@@ -52,6 +56,12 @@ NT_DEFINE_AUTO(nt_notify, nt_notify_stop)
 
 /* Wakes the receivers' threads. From any thread. For nt_store_on_queued(). */
 void nt_notify_wake(void *notify);
+
+/*
+ * Heartbeats are sent until this monotonic time, and none before the first call: whoever calls it
+ * knows that the aggregator works. From any thread.
+ */
+void nt_notify_keep_alive(struct nt_notify *notify, uint64_t until_ns);
 
 /* ---- samples: from any thread ---------------------------------------------------------------- */
 
@@ -85,6 +95,8 @@ enum nt_notify_result {
 	NT_NOTIFY_DIGESTED, /* of those sent: in one with others */
 	NT_NOTIFY_REPEATED, /* incidents that were sent again */
 	NT_NOTIFY_REPEAT_FAILED,
+	NT_NOTIFY_HEARTBEAT,
+	NT_NOTIFY_HEARTBEAT_FAILED,
 	NT_NOTIFY_RESULTS,
 };
 

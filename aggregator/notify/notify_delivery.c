@@ -36,6 +36,16 @@ static uint64_t wait_ns(const struct nt_notify *notify, const struct nt_outbox_m
 	return delay_ns < wanted_ns ? wanted_ns : delay_ns;
 }
 
+/* What is still so is worth sending after a long outage, too. */
+static uint64_t patience_ns(const struct nt_notify *notify, const struct nt_outbox_message *message)
+{
+	bool is_open = !message->resolved && !message->is_over;
+
+	return is_open && notify->options.give_up_open_ns > notify->options.give_up_ns
+		       ? notify->options.give_up_open_ns
+		       : notify->options.give_up_ns;
+}
+
 static enum nt_outbox_result judge(struct nt_notify_line *line,
 				   const struct nt_outbox_message *message,
 				   const struct nt_attempt *attempt, uint64_t *next_ns)
@@ -58,7 +68,7 @@ static enum nt_outbox_result judge(struct nt_notify_line *line,
 	/* One time for all messages of a digest. */
 	if (!*next_ns)
 		*next_ns = nt_clock_real_ns() + wait_ns(notify, message, attempt);
-	if (*next_ns > message->queued_real_ns + notify->options.give_up_ns) {
+	if (*next_ns > message->queued_real_ns + patience_ns(notify, message)) {
 		nt_notify_count(line, NT_NOTIFY_DROPPED, 1);
 		(void)nt_warn(0, "receiver '%s': message %s given up after %u failed attempts",
 			      message->receiver, message->id, message->attempts);

@@ -19,6 +19,8 @@ struct nt_notify_line {
 	uint64_t repeat_ns; /* constant */
 	uint64_t reminded_ns; /* real time: incidents that were due until then are done */
 	uint64_t remind_ns; /* monotonic: next check for reminders */
+	uint64_t heartbeat_ns; /* constant; 0: none */
+	uint64_t beat_ns; /* monotonic: next heartbeat */
 	struct nt_outbox_message message[NT_STORE_MAX_BATCH];
 	size_t messages;
 	atomic_ullong count[NT_NOTIFY_RESULTS]; /* read by others */
@@ -38,6 +40,8 @@ struct nt_notify {
 	bool stopping;
 	size_t working; /* running threads */
 	atomic_bool abort;
+	_Atomic uint64_t alive_until_ns; /* monotonic: heartbeats end */
+	char host[128]; /* constant: the name of this aggregator in heartbeats */
 
 	atomic_ullong orphans; /* failed messages of receivers that are no longer configured */
 	atomic_ullong kube_left_out;
@@ -63,6 +67,11 @@ NT_MUST_CHECK int nt_notify_deliver(struct nt_notify_line *line, uint64_t *ret_n
 
 /* Sends open incidents again that are due. Returns the monotonic time of the next check. */
 uint64_t nt_notify_remind(struct nt_notify_line *line);
+
+/* ---- notify_heartbeat.c ---------------------------------------------------------------------- */
+
+/* Sends a heartbeat that is due. Returns the monotonic time of the next check. */
+uint64_t nt_notify_beat(struct nt_notify_line *line);
 
 /* ---- notify_sample.c ------------------------------------------------------------------------- */
 

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/notify/template.h"
 #include "aggregator/notify/webhook.h"
+#include "common/base/utf8.h"
 #include "common/options/opt.h"
 #include "common/options/yaml.h"
 #include "common/system/clock.h"
@@ -26,6 +28,7 @@ struct raw_route {
 
 struct raw_receiver {
 	char *name, *kind, *url, *url_file, *secret_file, *repeat, *rate;
+	char *title, *text, *heartbeat, *heartbeat_name;
 	char **urls;
 	unsigned int urls_count;
 	struct raw_route *routes;
@@ -64,6 +67,10 @@ static const cyaml_schema_field_t receiver_fields[] = {
 	TEXT(struct raw_receiver, "secret-file", secret_file),
 	TEXT(struct raw_receiver, "repeat", repeat),
 	TEXT(struct raw_receiver, "rate", rate),
+	TEXT(struct raw_receiver, "title", title),
+	TEXT(struct raw_receiver, "text", text),
+	TEXT(struct raw_receiver, "heartbeat", heartbeat),
+	TEXT(struct raw_receiver, "heartbeat-name", heartbeat_name),
 	CYAML_FIELD_SEQUENCE("urls", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw_receiver,
 			     urls, &url_schema, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("routes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -115,6 +122,8 @@ enum {
 	ROW_KIND,
 	ROW_REPEAT,
 	ROW_RATE,
+	ROW_HEARTBEAT,
+	ROW_HEARTBEAT_NAME,
 	ROWS,
 };
 
@@ -136,15 +145,28 @@ static const struct nt_opt rows[ROWS] = {
 			.max = 7 * NT_DAY},
 	[ROW_RATE] =
 		{.name = "rate", .kind = NT_OPT_U32, .offset = AT(rate), .min = 1, .max = 6000},
+	[ROW_HEARTBEAT] = {.name = "heartbeat",
+			   .kind = NT_OPT_DURATION,
+			   .offset = AT(heartbeat_ns),
+			   .min = NT_SECOND,
+			   .max = NT_DAY},
+	[ROW_HEARTBEAT_NAME] = {.name = "heartbeat-name",
+				.kind = NT_OPT_STRING,
+				.offset = AT(heartbeat),
+				.def = "neutracer",
+				.min = 1,
+				.max = 100},
 };
 
 /* Only for suggestions where a key is unknown. */
 static const struct nt_opt keys[] = {
-	{.name = "receivers"}, {.name = "incident-url"}, {.name = "name"},
-	{.name = "kind"},      {.name = "url"},          {.name = "url-file"},
-	{.name = "urls"},      {.name = "secret-file"},  {.name = "repeat"},
-	{.name = "rate"},      {.name = "routes"},       {.name = "severity"},
-	{.name = "class"},     {.name = "job"},          {.name = "namespace"},
+	{.name = "receivers"},      {.name = "incident-url"}, {.name = "name"},
+	{.name = "kind"},           {.name = "url"},          {.name = "url-file"},
+	{.name = "urls"},           {.name = "secret-file"},  {.name = "repeat"},
+	{.name = "rate"},           {.name = "routes"},       {.name = "severity"},
+	{.name = "class"},          {.name = "job"},          {.name = "namespace"},
+	{.name = "title"},          {.name = "text"},         {.name = "heartbeat"},
+	{.name = "heartbeat-name"},
 };
 
 static const struct nt_opt severity_row = {
@@ -171,14 +193,14 @@ struct receiver_reading {
 __attribute__((format(printf, 3, 4))) static int complain(struct receiver_reading *reading, int r,
 							  const char *fmt, ...)
 {
-	char what[256];
+	char what[384];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	reading->error->exit = r == -ENOMEM ? NT_EXIT_SYSTEM : NT_EXIT_CONFIG;
-	(void)snprintf(reading->error->text, sizeof(reading->error->text), "%.120s: %s%s%s",
+	(void)snprintf(reading->error->text, sizeof(reading->error->text), "%.100s: %.80s%s%.300s",
 		       reading->path, reading->who, *reading->who ? ": " : "", what);
 	return r;
 }
@@ -376,6 +398,76 @@ static int read_times(struct receiver_reading *reading, const struct raw_receive
 	return r == 0 ? set(reading, &rows[ROW_RATE], "rate", config, raw->rate) : r;
 }
 
+/* Not an option: a text may have several lines. */
+static int check_template(struct receiver_reading *reading, const char *key, const char *value,
+			  size_t max, const char *controls)
+{
+	char word[NT_TEMPLATE_WORD];
+	size_t len = strlen(value);
+
+	if (!len || len > max)
+		return complain(reading, -EINVAL, "%s: has %zu bytes, allowed are 1 to %zu", key,
+				len, max);
+	for (const char *c = value; *c; c++)
+		if (iscntrl((unsigned char)*c) && !strchr(controls, *c))
+			return complain(reading, -EINVAL, "%s: has a control character", key);
+	if (!nt_utf8_is_valid(value, len))
+		return complain(reading, -EINVAL, "%s: is not UTF-8", key);
+	if (nt_template_check(value, word) == 0)
+		return 0;
+	if (!*word)
+		return complain(reading, -EINVAL,
+				"%s: a brace has no other one; write {{ or }} for a brace", key);
+	return complain(reading, -EINVAL, "%s: there is no %s; allowed are %s", key, word,
+			nt_template_names);
+}
+
+static int read_template(struct receiver_reading *reading, const char *key, const char *value,
+			 size_t max, const char *controls, char **ret_template)
+{
+	int r = value ? check_template(reading, key, value, max, controls) : 0;
+
+	if (r < 0 || !value)
+		return r;
+	*ret_template = strdup(value);
+	return *ret_template ? 0 : complain(reading, -ENOMEM, "out of memory");
+}
+
+static int read_templates(struct receiver_reading *reading, const struct raw_receiver *raw,
+			  struct nt_receiver_config *config)
+{
+	int r;
+
+	if ((raw->title || raw->text) && config->kind == NT_RECEIVER_WEBHOOK)
+		return complain(reading, -EINVAL,
+				"title, text: kind webhook sends the incident itself");
+	r = read_template(reading, "title", raw->title, NT_TEMPLATE_TITLE, "", &config->title);
+	return r == 0 ? read_template(reading, "text", raw->text, NT_TEMPLATE_TEXT, "\n",
+				      &config->text)
+		      : r;
+}
+
+static int read_heartbeat(struct receiver_reading *reading, const struct raw_receiver *raw,
+			  struct nt_receiver_config *config)
+{
+	const struct nt_receiver_format *format = nt_receiver_format_of(config->kind);
+	const char *name = raw->heartbeat_name;
+	int r;
+
+	if (raw->heartbeat && !format->notices_silence)
+		return complain(reading, -EINVAL,
+				"heartbeat: kind %s has none; webhook, alertmanager and opsgenie "
+				"have",
+				format->name);
+	if (name && config->kind != NT_RECEIVER_OPSGENIE)
+		return complain(reading, -EINVAL, "heartbeat-name: is for kind opsgenie only");
+	r = set(reading, &rows[ROW_HEARTBEAT], "heartbeat", config, raw->heartbeat);
+	if (r < 0)
+		return r;
+	return set(reading, &rows[ROW_HEARTBEAT_NAME], "heartbeat-name", config,
+		   name ? name : rows[ROW_HEARTBEAT_NAME].def);
+}
+
 static int check_unique(struct receiver_reading *reading, const struct nt_receiver_configs *configs,
 			const char *name)
 {
@@ -412,6 +504,10 @@ static int read_receiver(struct receiver_reading *reading, const struct raw_rece
 		r = read_secret(reading, raw, config);
 	if (r == 0)
 		r = read_routes(reading, raw, config);
+	if (r == 0)
+		r = read_templates(reading, raw, config);
+	if (r == 0)
+		r = read_heartbeat(reading, raw, config);
 	return r == 0 ? read_times(reading, raw, config) : r;
 }
 
@@ -464,6 +560,9 @@ static void release_config(struct nt_receiver_config *config)
 		free(config->route[i].namespace);
 	}
 	free(config->route);
+	free(config->title);
+	free(config->text);
+	free(config->heartbeat);
 	free(config->name);
 }
 

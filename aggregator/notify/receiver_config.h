@@ -28,6 +28,9 @@ struct nt_receiver_config {
 	char *secret; /* "": none */
 	uint64_t repeat_ns; /* 0: not repeated */
 	uint32_t rate; /* messages a minute */
+	char *title, *text; /* templates; NULL: none */
+	uint64_t heartbeat_ns; /* 0: none */
+	char *heartbeat; /* a service's name of the heartbeat */
 	struct nt_route *route;
 	size_t routes;
 };

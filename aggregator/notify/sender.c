@@ -2,12 +2,16 @@
 #include "aggregator/notify/sender.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "aggregator/notify/kube_notice.h"
+#include "aggregator/notify/template.h"
+#include "common/base/version.h"
 #include "common/system/clock.h"
+#include "proto/json.h"
 
 /* ---- the sender ------------------------------------------------------------------------------ */
 
@@ -25,6 +29,12 @@ static int copy_urls(struct nt_sender *sender, const struct nt_sender_options *o
 	return 0;
 }
 
+static int copy_text(const char *text, char **ret_copy)
+{
+	*ret_copy = text ? strdup(text) : NULL;
+	return text && !*ret_copy ? -ENOMEM : 0;
+}
+
 int nt_sender_init(struct nt_sender *sender, const struct nt_sender_options *options)
 {
 	int r;
@@ -33,6 +43,7 @@ int nt_sender_init(struct nt_sender *sender, const struct nt_sender_options *opt
 				     .options = *options};
 	sender->options.url = NULL;
 	sender->options.secret = sender->options.incident_url = NULL;
+	sender->options.title = sender->options.text = sender->options.beat = NULL;
 	if (options->kube)
 		return 0;
 	r = copy_urls(sender, options);
@@ -41,10 +52,14 @@ int nt_sender_init(struct nt_sender *sender, const struct nt_sender_options *opt
 	if (r < 0)
 		return r;
 	sender->secret = strdup(options->secret ? options->secret : "");
-	sender->incident_url = options->incident_url ? strdup(options->incident_url) : NULL;
-	if (!sender->secret || (options->incident_url && !sender->incident_url))
-		return -ENOMEM;
-	return 0;
+	r = sender->secret ? 0 : -ENOMEM;
+	if (r == 0)
+		r = copy_text(options->incident_url, &sender->incident_url);
+	if (r == 0)
+		r = copy_text(options->title, &sender->title);
+	if (r == 0)
+		r = copy_text(options->text, &sender->text);
+	return r == 0 ? copy_text(options->beat, &sender->beat) : r;
 }
 
 static void free_secret(char *text)
@@ -60,6 +75,9 @@ void nt_sender_release(struct nt_sender *sender)
 		free_secret(sender->url[i]);
 	free_secret(sender->secret);
 	free(sender->incident_url);
+	free(sender->title);
+	free(sender->text);
+	free(sender->beat);
 	OPENSSL_cleanse(&sender->key, sizeof(sender->key));
 }
 
@@ -104,30 +122,19 @@ static int post_webhook(const struct nt_sender *sender, const struct nt_sender_m
 		ret_attempt);
 }
 
-static int post_to(const struct nt_sender *sender, const char *url,
-		   const struct nt_notice *const *notice, size_t notices,
-		   struct nt_attempt *ret_attempt)
+/* Wipes the authorization. */
+static int post_request(const struct nt_sender *sender, const char *url,
+			struct nt_format_post *post, struct nt_attempt *ret_attempt)
 {
 	nt_autopostreply struct nt_http_post_reply reply = {0};
-	nt_autoformatpost struct nt_format_post post = {0};
-	const char *header;
+	const char *header = (const char *)post->authorization.data;
 	int r;
 
-	r = sender->format->write(&(struct nt_format_input){.notice = notice,
-							    .notices = notices,
-							    .url = url,
-							    .secret = sender->secret,
-							    .now_ns = nt_clock_real_ns(),
-							    .alive_ns = sender->options.alive_ns},
-				  &post);
-	if (r < 0)
-		return r;
-	header = (const char *)post.authorization.data;
 	r = nt_http_post_send(
 		&(struct nt_http_post){
-			.url = (const char *)post.url.data,
-			.body = post.body.data,
-			.body_len = post.body.len,
+			.url = (const char *)post->url.data,
+			.body = post->body.data,
+			.body_len = post->body.len,
 			.header = &header,
 			.headers = header ? 1 : 0,
 			.connect_timeout_ns = sender->options.connect_timeout_ns,
@@ -135,8 +142,8 @@ static int post_to(const struct nt_sender *sender, const char *url,
 			.abort = sender->options.abort,
 		},
 		&reply);
-	if (post.authorization.data)
-		OPENSSL_cleanse(post.authorization.data, post.authorization.len);
+	if (post->authorization.data)
+		OPENSSL_cleanse(post->authorization.data, post->authorization.len);
 	if (r < 0)
 		return r;
 	nt_http_post_judge(&reply, ret_attempt);
@@ -144,6 +151,24 @@ static int post_to(const struct nt_sender *sender, const char *url,
 		sender->format->judge(&reply, ret_attempt);
 	hide_secrets(sender, url, ret_attempt);
 	return 0;
+}
+
+static int post_to(const struct nt_sender *sender, const char *url,
+		   const struct nt_notice *const *notice, size_t notices,
+		   struct nt_attempt *ret_attempt)
+{
+	const struct nt_format_input input = {
+		.notice = notice,
+		.notices = notices,
+		.url = url,
+		.secret = sender->secret,
+		.now_ns = nt_clock_real_ns(),
+		.alive_ns = sender->options.alive_ns,
+	};
+	nt_autoformatpost struct nt_format_post post = {0};
+	int r = sender->format->write(&input, &post);
+
+	return r == 0 ? post_request(sender, url, &post, ret_attempt) : r;
 }
 
 /* The replicas of Alertmanager do not share alerts: each gets them. */
@@ -181,6 +206,7 @@ static int read_notices(const struct nt_sender *sender, const struct nt_sender_m
 		if (r < 0)
 			return r;
 		notice[i].severities = message[i].severities;
+		nt_template_apply(sender->title, sender->text, &notice[i]);
 	}
 	return 0;
 }
@@ -240,4 +266,65 @@ int nt_sender_send(const struct nt_sender *sender, const struct nt_sender_messag
 	if (r == 0)
 		hide_secrets(sender, sender->url[0], ret_attempt);
 	return r;
+}
+
+/* ---- heartbeats ------------------------------------------------------------------------------ */
+
+static int beat_webhook(const struct nt_sender *sender, const char *who,
+			struct nt_attempt *ret_attempt)
+{
+	const uint64_t now_ns = nt_clock_real_ns();
+	nt_autobuf struct nt_buf body = {0};
+	nt_autojson json_t *message =
+		json_pack("{s:s, s:o, s:{s:s, s:s, s:f}}", "type", "heartbeat", "timestamp",
+			  nt_json_time(now_ns), "data", "aggregator", who, "version", NT_VERSION,
+			  "interval_seconds", (double)sender->options.beat_ns / NT_SECOND);
+	char id[128];
+	int r = message ? nt_json_dump(message, false, &body) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	(void)snprintf(id, sizeof(id), "msg_heartbeat_%.64s_%" PRIu64, who, now_ns);
+	return post_webhook(sender,
+			    &(struct nt_sender_message){.id = id,
+							.body = (const char *)body.data,
+							.body_len = body.len},
+			    ret_attempt);
+}
+
+static int beat_at(const struct nt_sender *sender, const char *url, const char *who,
+		   struct nt_attempt *ret_attempt)
+{
+	const struct nt_format_input input = {
+		.url = url,
+		.secret = sender->secret,
+		.now_ns = nt_clock_real_ns(),
+		.alive_ns = sender->options.alive_ns,
+		.who = who,
+		.beat = sender->beat,
+		.beat_ns = sender->options.beat_ns,
+	};
+	nt_autoformatpost struct nt_format_post post = {0};
+	int r = sender->format->beat(&input, &post);
+
+	return r == 0 ? post_request(sender, url, &post, ret_attempt) : r;
+}
+
+int nt_sender_beat(const struct nt_sender *sender, const char *who, struct nt_attempt *ret_attempt)
+{
+	struct nt_attempt worst = {.outcome = NT_ATTEMPT_TAKEN};
+
+	if (!sender->format->beat)
+		return beat_webhook(sender, who, ret_attempt);
+	for (size_t i = 0; i < sender->options.urls; i++) {
+		struct nt_attempt attempt;
+		int r = beat_at(sender, sender->url[i], who, &attempt);
+
+		if (r < 0)
+			return r;
+		if (attempt.outcome > worst.outcome)
+			worst = attempt;
+	}
+	*ret_attempt = worst;
+	return 0;
 }

@@ -24,6 +24,9 @@ struct nt_sender_options {
 	size_t urls;
 	const char *secret; /* NULL: none; copied */
 	const char *incident_url; /* prefix of links; NULL: none; copied */
+	const char *title, *text; /* templates; NULL: none; copied */
+	const char *beat; /* a service's name of the heartbeat; NULL: none; copied */
+	uint64_t beat_ns; /* between heartbeats; 0: none */
 	uint64_t alive_ns; /* Alertmanager: until an alert expires that is not repeated */
 	/* Instead of all above: a Kubernetes API server, borrowed. */
 	struct nt_kube *kube;
@@ -34,9 +37,9 @@ struct nt_sender_options {
 
 struct nt_sender {
 	const struct nt_receiver_format *format;
-	struct nt_sender_options options; /* without URLs, secret and incident_url */
+	struct nt_sender_options options; /* without what is copied */
 	char *url[NT_SENDER_URLS];
-	char *secret, *incident_url;
+	char *secret, *incident_url, *title, *text, *beat;
 	struct nt_webhook_key key;
 };
 
@@ -62,5 +65,12 @@ struct nt_sender_message {
 NT_MUST_CHECK int nt_sender_send(const struct nt_sender *sender,
 				 const struct nt_sender_message *message, size_t count,
 				 struct nt_attempt *ret_attempt, size_t *ret_left_out);
+
+/*
+ * Blocks. Sends a heartbeat of the aggregator `who`. With several URLs all must take it, as replicas
+ * do not share it. Only of kinds that have one (nt_receiver_format). -ENOMEM.
+ */
+NT_MUST_CHECK int nt_sender_beat(const struct nt_sender *sender, const char *who,
+				 struct nt_attempt *ret_attempt);
 
 #endif

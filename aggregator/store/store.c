@@ -73,6 +73,25 @@ static const char *const migrations[] = {
 	"INSERT INTO new_time SELECT 0, real_ns FROM state_time;"
 	"DROP TABLE state_time;"
 	"ALTER TABLE new_time RENAME TO state_time;",
+
+	/* Flap control: changes within the window, held keys, and incidents whose messages wait. */
+	"CREATE TABLE flap_change (key TEXT NOT NULL, incident TEXT NOT NULL,"
+	"  resolved INTEGER NOT NULL, real_ns INTEGER NOT NULL,"
+	"  PRIMARY KEY (incident, resolved)) WITHOUT ROWID;"
+	"CREATE INDEX flap_change_key ON flap_change (key, real_ns);"
+	"CREATE TABLE flap (key TEXT PRIMARY KEY, changes INTEGER NOT NULL,"
+	"  last_ns INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE flap_open (incident TEXT PRIMARY KEY, key TEXT NOT NULL) WITHOUT ROWID;",
+
+	/* What people did with an incident. Times 0: not done. */
+	"CREATE TABLE handling (incident TEXT PRIMARY KEY, revision INTEGER NOT NULL DEFAULT 0,"
+	"  acknowledged_ns INTEGER NOT NULL DEFAULT 0, acknowledged_by TEXT NOT NULL DEFAULT '',"
+	"  silenced_ns INTEGER NOT NULL DEFAULT 0, silenced_by TEXT NOT NULL DEFAULT '',"
+	"  silenced_until_ns INTEGER NOT NULL DEFAULT 0, notes INTEGER NOT NULL DEFAULT 0)"
+	"  WITHOUT ROWID;"
+	"CREATE TABLE note (number INTEGER PRIMARY KEY AUTOINCREMENT, incident TEXT NOT NULL,"
+	"  real_ns INTEGER NOT NULL, author TEXT NOT NULL, text TEXT NOT NULL);"
+	"CREATE INDEX note_incident ON note (incident, number);",
 };
 
 enum {
@@ -365,6 +384,17 @@ void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void
 	pthread_mutex_unlock(&store->lock);
 }
 
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data)
+{
+	pthread_mutex_lock(&store->lock);
+	store->stored = stored;
+	store->stored_data = data;
+	pthread_mutex_unlock(&store->lock);
+}
+
 /* ---- interfaces ------------------------------------------------------------------------------ */
 
 struct nt_sink nt_store_sink(struct nt_store *store)
@@ -396,7 +426,7 @@ void nt_store_tick(struct nt_store *store, uint64_t real_ns)
 
 	pthread_mutex_lock(&store->lock);
 	/* Failures are counted and reported as the store's problem; the next tick retries. */
-	if (nt_store_flush(store) == 0)
+	if (nt_store_flush(store) == 0 && nt_store_flap_tick(store, real_ns) == 0)
 		(void)!nt_store_prune(store, real_ns);
 	if (nt_db_number(store->db, "PRAGMA page_count", &pages) == 0 &&
 	    nt_db_number(store->db, "PRAGMA page_size", &page_bytes) == 0)
@@ -422,6 +452,10 @@ void nt_store_stats(struct nt_store *store, struct nt_store_stats *ret_stats)
 		.adopted = atomic_load(&store->adopted),
 		.taken = atomic_load(&store->taken),
 		.deliveries_refused = atomic_load(&store->deliveries_refused),
+		.flaps = atomic_load(&store->flaps),
+		.flaps_now = atomic_load(&store->flaps_now),
+		.flap_held = atomic_load(&store->flap_held),
+		.flap_uncounted = atomic_load(&store->flap_uncounted),
 		.outbox_now = atomic_load(&store->outbox_now),
 		.incidents_now = atomic_load(&store->incidents_now),
 		.file_bytes_now = atomic_load(&store->file_bytes_now),

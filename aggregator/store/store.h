@@ -20,7 +20,19 @@ enum {
 	NT_STORE_MAX_UNSAVED = 1024, /* incidents held in memory while writes fail */
 	NT_STORE_MAX_PAGE = 1000,
 	NT_STORE_MAX_NAME = 64, /* bytes of a receiver's name and of an incident's id */
+	NT_STORE_MAX_NOTES = 20, /* of an incident */
+	NT_STORE_MAX_NOTE = 2000, /* bytes of a note's text */
+	NT_STORE_MAX_AUTHOR = 256, /* bytes of a person's name */
 	NT_STORE_MAX_BATCH = 64, /* messages of a receiver in flight at a time */
+	NT_STORE_MAX_FLAP_CHANGES = 4096, /* beginnings and ends in the window of flap control */
+};
+
+/* Flap control: one key for each job, first culprit and class. */
+struct nt_store_flap_options {
+	uint32_t changes; /* beginnings and ends before a key is held; 0: none is */
+	uint64_t window_ns; /* in which they are counted */
+	uint64_t quiet_ns; /* without a change, until a hold ends */
+	const char *exempt; /* a receiver that gets all messages; NULL: none; borrowed */
 };
 
 struct nt_store_options {
@@ -42,6 +54,7 @@ struct nt_store_options {
 	 */
 	bool (*accepts)(void *data, const char *receiver, const struct nt_wire_incident *incident);
 	void *accepts_data;
+	struct nt_store_flap_options flap;
 };
 
 struct nt_store_error {
@@ -70,6 +83,15 @@ struct nt_state_store nt_store_states(struct nt_store *store);
 /* Called in the writer's thread after messages were queued; set before the first incident. */
 void nt_store_on_queued(struct nt_store *store, void (*queued)(void *data), void *data);
 
+/*
+ * Called in the writer's thread after a version of an incident was stored, with the lock held: it
+ * must not call the store. is_new: the store did not have the incident. Set before the first one.
+ */
+void nt_store_on_stored(struct nt_store *store,
+			void (*stored)(void *data, const struct nt_wire_incident *incident,
+				       bool is_new),
+			void *data);
+
 /* Every few seconds, from one thread: writes unsaved incidents, prunes, checkpoints the WAL. */
 void nt_store_tick(struct nt_store *store, uint64_t real_ns);
 
@@ -80,12 +102,24 @@ struct nt_store_filter {
 	uint32_t attempt; /* 0: all */
 	const char *class, *state, *severity; /* NULL: all */
 	uint64_t since_ns; /* incidents that began at or after it; 0: all */
+	uint64_t at_ns; /* incidents that were open at this time; 0: all */
 	uint64_t before; /* `number` of the last one of the previous page; 0: the newest */
 	size_t limit; /* 1 to NT_STORE_MAX_PAGE */
 };
 
+/* What people did with an incident; all 0: nothing. */
+struct nt_store_handling {
+	uint64_t revision; /* grows with each change */
+	uint64_t acknowledged_real_ns; /* 0: it is not */
+	uint64_t silenced_real_ns, silenced_until_real_ns; /* 0: it is not */
+	char acknowledged_by[NT_STORE_MAX_AUTHOR + 1]; /* "": not given */
+	char silenced_by[NT_STORE_MAX_AUTHOR + 1];
+	uint32_t notes;
+};
+
 struct nt_store_page {
 	struct nt_message **incident; /* bodies are incidents; newest first */
+	struct nt_store_handling *handling; /* of each */
 	uint64_t *number;
 	size_t count;
 	uint64_t next; /* `before` of the next page; 0: this is the last */
@@ -104,6 +138,46 @@ NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_fi
 NT_MUST_CHECK int nt_store_get(struct nt_store *store, const char *id,
 			       struct nt_message **ret_incident);
 
+/* ---- handling of incidents ------------------------------------------------------------------- */
+
+enum nt_store_act {
+	NT_STORE_ACKNOWLEDGE,
+	NT_STORE_UNACKNOWLEDGE,
+	NT_STORE_SILENCE,
+	NT_STORE_UNSILENCE,
+	NT_STORE_ANNOTATE,
+};
+
+struct nt_store_action {
+	enum nt_store_act act;
+	uint64_t real_ns; /* when */
+	const char *by; /* at most NT_STORE_MAX_AUTHOR bytes; "": not given */
+	uint64_t until_real_ns; /* of a silence */
+	const char *text; /* of a note: 1 to NT_STORE_MAX_NOTE bytes */
+};
+
+/*
+ * Does this with a stored incident. Firing messages of a silenced incident that no attempt was made
+ * to send wait until the silence ends, and are dropped when the incident ends before. Reminders
+ * pause. Messages of an end are not silenced. From any thread. -ENOENT; -EINVAL; -E2BIG: the cap of
+ * notes; -EIO and the like.
+ */
+NT_MUST_CHECK int nt_store_act(struct nt_store *store, const char *id,
+			       const struct nt_store_action *action);
+
+/* Nothing was done: all 0. */
+NT_MUST_CHECK int nt_store_get_handling(struct nt_store *store, const char *id,
+					struct nt_store_handling *ret_handling);
+
+struct nt_store_note {
+	uint64_t real_ns;
+	char by[NT_STORE_MAX_AUTHOR + 1], text[NT_STORE_MAX_NOTE + 1];
+};
+
+/* In order. Returns their number or an errno. */
+NT_MUST_CHECK int nt_store_list_notes(struct nt_store *store, const char *id,
+				      struct nt_store_note ret_note[NT_STORE_MAX_NOTES]);
+
 /* ---- the outbox ------------------------------------------------------------------------------ */
 
 struct nt_outbox_message {
@@ -112,6 +186,7 @@ struct nt_outbox_message {
 	char id[160]; /* of the message: stable across attempts and restarts */
 	char incident[NT_STORE_MAX_NAME];
 	bool resolved; /* otherwise firing */
+	bool is_over; /* its incident has ended: a resolved message exists */
 	uint32_t attempts; /* so far */
 	/* The severities of its incident's firing messages that were not refused, as bits. */
 	unsigned int severities;
@@ -165,7 +240,8 @@ struct nt_store_firing {
 void nt_store_firing_release(struct nt_store_firing *firing, size_t count);
 
 /*
- * Open incidents whose firing message the receiver has, or may have, in order from after `after`.
+ * Open incidents whose firing message the receiver has, or may have, in order from after `after`;
+ * with those whose end is held back, as they flap.
  * Of a shared bus only those of this aggregator. The caller releases them. Returns their number or
  * an errno.
  */
@@ -185,6 +261,9 @@ struct nt_store_stats {
 	uint64_t adopted; /* messages taken over from others; they may have been sent */
 	uint64_t taken; /* incident versions taken from others */
 	uint64_t deliveries_refused; /* others' incidents: unknown receiver, event or state */
+	uint64_t flaps, flaps_now; /* keys that were, and are, held */
+	uint64_t flap_held; /* messages of beginnings that were held back */
+	uint64_t flap_uncounted; /* changes over the cap */
 	uint64_t outbox_now;
 	uint64_t incidents_now, file_bytes_now;
 	bool healthy; /* the last write succeeded and nothing is unsaved */

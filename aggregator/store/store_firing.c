@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregator/store/store_impl.h"
+#include "common/system/clock.h"
 
 void nt_store_firing_release(struct nt_store_firing *firing, size_t count)
 {
@@ -19,7 +20,7 @@ static int read_firing(sqlite3_stmt *select, struct nt_store_firing *ret_firing)
 
 	r = nt_store_decode(select, 1, &message);
 	if (r == 0)
-		r = nt_store_body(&message->incident, false, &body);
+		r = nt_store_body(&message->incident, false, nt_db_column(select, 4), &body);
 	if (r < 0)
 		return r;
 	*ret_firing = (struct nt_store_firing){
@@ -42,11 +43,16 @@ static int list_firing(struct nt_store *store, const char *receiver, uint64_t af
 
 	r = nt_db_prepare(store->db,
 			  "SELECT incident.number, incident.body,"
-			  " sum(DISTINCT 1 << message.severity), min(message.next_ns)"
+			  " sum(DISTINCT 1 << message.severity), min(message.next_ns),"
+			  " (SELECT flap.changes FROM flap_open JOIN flap USING (key)"
+			  "  WHERE flap_open.incident = incident.id)"
 			  " FROM incident JOIN message ON message.incident = incident.id"
-			  " WHERE incident.state = 'firing' AND incident.number > ?1"
+			  " WHERE (incident.state = 'firing' OR incident.id IN"
+			  " (SELECT incident FROM flap_open)) AND incident.number > ?1"
 			  " AND message.receiver = ?2 AND message.event = 'firing'"
 			  " AND message.state IN ('sent', 'expired')"
+			  " AND NOT EXISTS (SELECT 1 FROM handling WHERE"
+			  "  handling.incident = incident.id AND silenced_until_ns > ?5)"
 			  " AND (NOT ?3 OR incident.shard IN (SELECT shard FROM owned))"
 			  " GROUP BY incident.number ORDER BY incident.number LIMIT ?4",
 			  &select);
@@ -56,6 +62,7 @@ static int list_firing(struct nt_store *store, const char *receiver, uint64_t af
 	nt_db_bind_text(select, 2, receiver);
 	nt_db_bind_number(select, 3, store->options.shared);
 	nt_db_bind_number(select, 4, max);
+	nt_db_bind_number(select, 5, nt_clock_real_ns());
 	while (count < max && (r = nt_db_step(select)) > 0) {
 		r = read_firing(select, &firing[count]);
 		if (r < 0)

@@ -29,6 +29,8 @@ struct nt_store {
 	struct nt_unsaved *unsaved; /* oldest first */
 	void (*queued)(void *data);
 	void *queued_data;
+	void (*stored)(void *data, const struct nt_wire_incident *incident, bool is_new);
+	void *stored_data;
 
 	pthread_mutex_t read_lock; /* covers the reading connection; never held with `lock` */
 	sqlite3 *reader;
@@ -39,6 +41,7 @@ struct nt_store {
 	atomic_ullong write_errors, unsaved_now, unsaved_dropped, pruned, outbox_queued;
 	atomic_ullong outbox_skipped, outbox_now, incidents_now, file_bytes_now;
 	atomic_ullong adopted, taken, deliveries_refused;
+	atomic_ullong flaps, flaps_now, flap_held, flap_uncounted;
 	atomic_bool unpublished; /* some incident may have unpublished changes */
 	_Atomic(const char *) problem; /* a constant; NULL: none */
 };
@@ -59,6 +62,38 @@ NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
  */
 NT_MUST_CHECK int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incident,
 				 size_t *ret_queued);
+
+/* The same without flap control. */
+NT_MUST_CHECK int nt_store_queue_freely(struct nt_store *store,
+					const struct nt_wire_incident *incident,
+					size_t *ret_queued);
+
+/* ---- store_flap.c: the caller holds the lock ------------------------------------------------- */
+
+enum {
+	NT_STORE_FLAP_KEY = 65, /* a hex digest and its NUL */
+};
+
+/* The key of an incident in flap control. */
+struct nt_store_flap {
+	char key[NT_STORE_FLAP_KEY];
+	uint64_t changes; /* while the key is held; 0: it is not */
+	bool is_new; /* this change was not counted before */
+};
+
+/* Inside a transaction, for each version of an incident: counts its beginning and its end. */
+NT_MUST_CHECK int nt_store_flap_note(struct nt_store *store,
+				     const struct nt_wire_incident *incident,
+				     struct nt_store_flap *ret_flap);
+/* Whether the incident's message to this receiver is held back: 1, 0 or an errno. */
+NT_MUST_CHECK int nt_store_flap_holds(struct nt_store *store, const struct nt_store_flap *flap,
+				      const struct nt_wire_incident *incident,
+				      const char *receiver);
+/* After its messages: an incident that ended and of which nothing waits is no longer kept. */
+NT_MUST_CHECK int nt_store_flap_forget(struct nt_store *store, const struct nt_store_flap *flap,
+				       const struct nt_wire_incident *incident);
+/* Ends the holds of keys that are quiet, and removes old changes. */
+NT_MUST_CHECK int nt_store_flap_tick(struct nt_store *store, uint64_t real_ns);
 
 /* ---- store_incident.c: the caller holds the lock --------------------------------------------- */
 
@@ -95,10 +130,36 @@ const char *nt_store_severity_name(enum nt_store_severity severity);
 /* NT_STORE_SEVERITY_END if the name is unknown. */
 enum nt_store_severity nt_store_severity_of(const char *name);
 
-/* Writes the body of a message; deterministic. -ENOMEM. */
+/*
+ * Writes the body of a message; deterministic. flaps: the changes of a firing incident that flaps;
+ * 0: it does not. -ENOMEM.
+ */
 NT_MUST_CHECK int nt_store_body(const struct nt_wire_incident *incident, bool resolved,
-				struct nt_buf *body);
+				uint64_t flaps, struct nt_buf *body);
 void nt_store_count_outbox(struct nt_store *store);
+
+/* ---- store_handling.c ------------------------------------------------------------------------ */
+
+/* The columns of a select, from `first` on: those of NT_STORE_HANDLING_COLUMNS. */
+#define NT_STORE_HANDLING_COLUMNS                                                                  \
+	"coalesce(handling.revision, 0), handling.acknowledged_ns, handling.acknowledged_by,"      \
+	" handling.silenced_ns, handling.silenced_by, handling.silenced_until_ns, handling.notes"
+void nt_store_read_handling(sqlite3_stmt *select, int first,
+			    struct nt_store_handling *ret_handling);
+/* The caller holds the lock. *ret_until_ns is 0 unless it is silenced at real_ns. */
+NT_MUST_CHECK int nt_store_silenced_until(struct nt_store *store, const char *id, uint64_t real_ns,
+					  uint64_t *ret_until_ns);
+/*
+ * Inside a transaction, when an incident ends: removes the firing messages to the receiver that wait
+ * for the end of a silence, and counts them as skipped.
+ */
+NT_MUST_CHECK int nt_store_drop_silenced(struct nt_store *store, const char *id,
+					 const char *receiver);
+/* Inside a transaction: removes those of incidents that are no longer stored. */
+NT_MUST_CHECK int nt_store_forget_handling(struct nt_store *store);
+/* Locks the reading connection, until nt_store_end_read(). */
+void nt_store_begin_read(struct nt_store *store);
+void nt_store_end_read(struct nt_store *store);
 
 /* ---- store_share.c: of nt_sink; store_state.c: of nt_state_store ----------------------------- */
 

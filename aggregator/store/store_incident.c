@@ -119,9 +119,11 @@ static int put_now(struct nt_store *store, const struct nt_wire_incident *incide
 	atomic_fetch_add(&store->incidents_written, 1);
 	atomic_fetch_add(&store->incidents_now, existed ? 0 : 1);
 	atomic_fetch_add(&store->outbox_queued, queued);
-	atomic_fetch_add(&store->outbox_now, queued);
+	nt_store_count_outbox(store);
 	if (queued && store->queued)
 		store->queued(store->queued_data);
+	if (store->stored)
+		store->stored(store->stored_data, incident, !existed);
 	return 0;
 }
 
@@ -213,7 +215,8 @@ static int remove_oldest(struct nt_store *store, uint64_t until_ns, size_t most,
 			  "DELETE FROM incident WHERE number IN (SELECT number FROM incident"
 			  " WHERE state = 'resolved' AND until_ns < ? AND NOT EXISTS"
 			  " (SELECT 1 FROM message WHERE message.incident = incident.id"
-			  "  AND message.state = 'waiting') ORDER BY number LIMIT ?)",
+			  "  AND message.state = 'waiting') AND id NOT IN"
+			  " (SELECT incident FROM flap_open) ORDER BY number LIMIT ?)",
 			  &remove);
 	if (r == 0) {
 		nt_db_bind_number(remove, 1, until_ns);
@@ -228,6 +231,8 @@ static int remove_oldest(struct nt_store *store, uint64_t until_ns, size_t most,
 				  &forget);
 	if (r == 0 && *ret_removed)
 		r = nt_db_run(forget);
+	if (r == 0 && *ret_removed)
+		r = nt_store_forget_handling(store);
 	r = nt_store_end(store, r);
 	if (r < 0) {
 		*ret_removed = 0;
@@ -297,10 +302,15 @@ enum {
 	READ_LIMIT_MS = 2000,
 };
 
-static void begin_read(struct nt_store *store)
+void nt_store_begin_read(struct nt_store *store)
 {
 	pthread_mutex_lock(&store->read_lock);
 	store->read_until_ns = nt_clock_mono_ns() + READ_LIMIT_MS * NT_MILLISECOND;
+}
+
+void nt_store_end_read(struct nt_store *store)
+{
+	pthread_mutex_unlock(&store->read_lock);
 }
 
 int nt_store_decode(sqlite3_stmt *stmt, int column, struct nt_message **ret_message)
@@ -323,6 +333,7 @@ void nt_store_page_release(struct nt_store_page *page)
 	for (size_t i = 0; i < page->count; i++)
 		nt_message_free(page->incident[i]);
 	free(page->incident);
+	free(page->handling);
 	free(page->number);
 	*page = (struct nt_store_page){0};
 }
@@ -336,6 +347,7 @@ static void bind_filter(sqlite3_stmt *select, const struct nt_store_filter *filt
 	nt_db_bind_text(select, 5, filter->severity);
 	nt_db_bind_number(select, 6, filter->since_ns);
 	nt_db_bind_number(select, 7, filter->before ? filter->before : INT64_MAX);
+	nt_db_bind_number(select, 9, filter->at_ns);
 	nt_db_bind_number(select, 8, limit + 1); /* one extra row shows that there is a next page */
 }
 
@@ -347,12 +359,14 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 	int r;
 
 	r = nt_db_prepare(store->reader,
-			  "SELECT number, body FROM incident"
+			  "SELECT number, body, " NT_STORE_HANDLING_COLUMNS " FROM incident"
+			  " LEFT JOIN handling ON handling.incident = incident.id"
 			  " WHERE (?1 IS NULL OR job = ?1 OR job_key = ?1"
 			  " OR (substr(job, 1, length(?1)) = ?1 AND substr(job, length(?1) + 1)"
 			  " GLOB '-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]'))"
 			  " AND (?2 = 0 OR attempt = ?2) AND (?3 IS NULL OR class = ?3)"
 			  " AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR severity = ?5)"
+			  " AND (?9 = 0 OR (since_ns <= ?9 AND (until_ns = 0 OR until_ns > ?9)))"
 			  " AND since_ns >= ?6 AND number < ?7 ORDER BY number DESC LIMIT ?8",
 			  &select);
 	if (r < 0)
@@ -368,6 +382,7 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 		r = nt_store_decode(select, 1, &page->incident[page->count]);
 		if (r < 0)
 			return r;
+		nt_store_read_handling(select, 2, &page->handling[page->count]);
 		page->count++;
 	}
 	return r;
@@ -382,11 +397,12 @@ int nt_store_list(struct nt_store *store, const struct nt_store_filter *filter,
 
 	page.incident = calloc(limit + 1, sizeof(struct nt_message *));
 	page.number = calloc(limit + 1, sizeof(uint64_t));
-	if (!page.incident || !page.number)
+	page.handling = calloc(limit + 1, sizeof(*page.handling));
+	if (!page.incident || !page.number || !page.handling)
 		return -ENOMEM;
-	begin_read(store);
+	nt_store_begin_read(store);
 	r = read_page(store, filter, limit, &page);
-	pthread_mutex_unlock(&store->read_lock);
+	nt_store_end_read(store);
 	if (r < 0)
 		return r;
 	*ret_page = page;
@@ -413,8 +429,8 @@ int nt_store_get(struct nt_store *store, const char *id, struct nt_message **ret
 {
 	int r;
 
-	begin_read(store);
+	nt_store_begin_read(store);
 	r = read_one(store, id, ret_incident);
-	pthread_mutex_unlock(&store->read_lock);
+	nt_store_end_read(store);
 	return r;
 }

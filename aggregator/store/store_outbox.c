@@ -36,8 +36,9 @@ static enum nt_store_severity severity_of(const struct nt_wire_incident *inciden
 
 /* ---- queueing -------------------------------------------------------------------------------- */
 
-/* {"type": "incident.firing", "timestamp": …, "data": incident} */
-int nt_store_body(const struct nt_wire_incident *incident, bool resolved, struct nt_buf *body)
+/* {"type": "incident.firing", "timestamp": …, "flapping": …, "data": incident} */
+int nt_store_body(const struct nt_wire_incident *incident, bool resolved, uint64_t flaps,
+		  struct nt_buf *body)
 {
 	nt_autojson json_t *message = json_object();
 	uint64_t when_ns = resolved && incident->until_real_ns ? incident->until_real_ns
@@ -46,25 +47,32 @@ int nt_store_body(const struct nt_wire_incident *incident, bool resolved, struct
 	if (json_object_set_new(message, "type",
 				json_string(resolved ? "incident.resolved" : "incident.firing")) ||
 	    json_object_set_new(message, "timestamp", nt_json_time(when_ns)) ||
+	    (flaps && json_object_set_new(message, "flapping",
+					  json_pack("{s:I}", "changes", (json_int_t)flaps))) ||
 	    json_object_set_new(message, "data", nt_json_incident(incident)))
 		return -ENOMEM;
 	return nt_json_dump(message, false, body);
 }
 
 static int insert_message(struct nt_store *store, const struct nt_wire_incident *incident,
-			  const char *receiver, bool resolved, enum nt_store_severity severity)
+			  const char *receiver, uint64_t flaps)
 {
+	bool resolved = !strcmp(incident->state, "resolved");
+	enum nt_store_severity severity = severity_of(incident);
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *insert = NULL;
+	uint64_t now_ns = nt_clock_real_ns(), until_ns = 0;
 	int r;
 
-	r = nt_store_body(incident, resolved, &body);
+	r = nt_store_body(incident, resolved, flaps, &body);
+	if (r == 0 && !resolved)
+		r = nt_store_silenced_until(store, incident->id, now_ns, &until_ns);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(store->db,
 			  "INSERT INTO message (incident, receiver, event, severity, state,"
 			  " attempts, queued_ns, next_ns, body)"
-			  " VALUES (?1, ?2, ?3, ?4, 'waiting', 0, ?5, 0, CAST(?6 AS TEXT))",
+			  " VALUES (?1, ?2, ?3, ?4, 'waiting', 0, ?5, ?7, CAST(?6 AS TEXT))",
 			  &insert);
 	if (r < 0)
 		return r;
@@ -72,8 +80,10 @@ static int insert_message(struct nt_store *store, const struct nt_wire_incident 
 	nt_db_bind_text(insert, 2, receiver);
 	nt_db_bind_text(insert, 3, resolved ? "resolved" : "firing");
 	nt_db_bind_number(insert, 4, severity);
-	nt_db_bind_number(insert, 5, nt_clock_real_ns());
+	/* The time after which it is given up begins with the end of the silence. */
+	nt_db_bind_number(insert, 5, until_ns ? until_ns : now_ns);
 	nt_db_bind_blob(insert, 6, body.data, body.len);
+	nt_db_bind_number(insert, 7, until_ns);
 	return nt_db_run(insert);
 }
 
@@ -144,46 +154,86 @@ static bool is_accepted(const struct nt_store *store, const struct nt_wire_incid
 	return severity_of(incident) >= NT_STORE_SEVERITY_WARNING;
 }
 
-static int queue_for(struct nt_store *store, const struct nt_wire_incident *incident,
-		     const char *receiver, size_t *ret_queued)
+static int queue_end(struct nt_store *store, const struct nt_wire_incident *incident,
+		     const char *receiver, const struct nt_store_flap *flap, size_t *ret_queued)
 {
-	bool resolved = !strcmp(incident->state, "resolved");
-	enum nt_store_severity severity = severity_of(incident);
-	struct sent_state sent;
-	int replaced = 0, r;
+	int r = nt_store_flap_holds(store, flap, incident, receiver);
 
-	r = read_sent_state(store, incident->id, receiver, &sent);
-	if (r < 0 || sent.resolved)
-		return r;
-	if (resolved) {
-		if (sent.severity < 0)
-			return 0;
-		if (!sent.taken) {
-			atomic_fetch_add(&store->outbox_skipped, 1);
-			return 0;
-		}
-		*ret_queued += 1;
-		return insert_message(store, incident, receiver, true, severity);
-	}
-	if ((int)severity <= sent.severity || !is_accepted(store, incident, receiver))
-		return 0;
+	if (r)
+		return r < 0 ? r : 0;
+	*ret_queued += 1;
+	return insert_message(store, incident, receiver, 0);
+}
+
+static int queue_beginning(struct nt_store *store, const struct nt_wire_incident *incident,
+			   const char *receiver, const struct nt_store_flap *flap,
+			   size_t *ret_queued)
+{
+	int replaced = 0, r = nt_store_flap_holds(store, flap, incident, receiver);
+
+	if (r > 0 && flap->is_new)
+		atomic_fetch_add(&store->flap_held, 1);
+	if (r)
+		return r < 0 ? r : 0;
 	r = replace_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)
 		return r;
 	*ret_queued += replaced ? 0 : 1;
-	return insert_message(store, incident, receiver, false, severity);
+	return insert_message(store, incident, receiver, flap->changes);
+}
+
+static int queue_for(struct nt_store *store, const struct nt_wire_incident *incident,
+		     const char *receiver, const struct nt_store_flap *flap, size_t *ret_queued)
+{
+	struct sent_state sent = {.severity = -1};
+	int r = 0;
+
+	if (!strcmp(incident->state, "resolved"))
+		r = nt_store_drop_silenced(store, incident->id, receiver);
+	if (r == 0)
+		r = read_sent_state(store, incident->id, receiver, &sent);
+	if (r < 0 || sent.resolved)
+		return r;
+	if (!strcmp(incident->state, "resolved")) {
+		if (sent.severity < 0)
+			return 0;
+		if (sent.taken)
+			return queue_end(store, incident, receiver, flap, ret_queued);
+		atomic_fetch_add(&store->outbox_skipped, 1);
+		return 0;
+	}
+	if ((int)severity_of(incident) <= sent.severity || !is_accepted(store, incident, receiver))
+		return 0;
+	return queue_beginning(store, incident, receiver, flap, ret_queued);
+}
+
+static int queue_for_all(struct nt_store *store, const struct nt_wire_incident *incident,
+			 const struct nt_store_flap *flap, size_t *ret_queued)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < store->options.receivers; i++)
+		r = queue_for(store, incident, store->receiver[i], flap, ret_queued);
+	return r;
+}
+
+int nt_store_queue_freely(struct nt_store *store, const struct nt_wire_incident *incident,
+			  size_t *ret_queued)
+{
+	const struct nt_store_flap none = {.changes = 0};
+
+	return queue_for_all(store, incident, &none, ret_queued);
 }
 
 int nt_store_queue(struct nt_store *store, const struct nt_wire_incident *incident,
 		   size_t *ret_queued)
 {
-	for (size_t i = 0; i < store->options.receivers; i++) {
-		int r = queue_for(store, incident, store->receiver[i], ret_queued);
+	struct nt_store_flap flap;
+	int r = nt_store_flap_note(store, incident, &flap);
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (r == 0)
+		r = queue_for_all(store, incident, &flap, ret_queued);
+	return r == 0 ? nt_store_flap_forget(store, &flap, incident) : r;
 }
 
 /* ---- delivering ------------------------------------------------------------------------------ */
@@ -202,6 +252,7 @@ static int read_message(sqlite3_stmt *select, struct nt_outbox_message *ret_mess
 		.resolved = !strcmp(nt_db_text(select, 3), "resolved"),
 		.attempts = (uint32_t)nt_db_column(select, 5) + 1,
 		.severities = (unsigned int)nt_db_column(select, 9),
+		.is_over = nt_db_column(select, 10),
 		.queued_real_ns = nt_db_column(select, 6),
 		.next_real_ns = nt_db_column(select, 7),
 	};
@@ -239,7 +290,9 @@ static int count_attempt(struct nt_store *store, uint64_t number)
 	"SELECT number, incident, receiver, event, severity, attempts, queued_ns, next_ns, body,"  \
 	" (SELECT coalesce(sum(DISTINCT 1 << other.severity), 0) FROM message AS other"            \
 	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \
-	"  AND other.event = 'firing' AND other.state <> 'failed')"                                \
+	"  AND other.event = 'firing' AND other.state <> 'failed'),"                               \
+	" EXISTS (SELECT 1 FROM message AS other WHERE other.incident = this.incident"             \
+	"  AND other.receiver = this.receiver AND other.event = 'resolved')"                       \
 	" FROM message AS this WHERE receiver = ? AND state = 'waiting' AND NOT"                   \
 	" (event = 'resolved' AND EXISTS (SELECT 1 FROM message AS other"                          \
 	"  WHERE other.incident = this.incident AND other.receiver = this.receiver"                \

@@ -195,8 +195,14 @@ static int take_deliveries(struct nt_store *store, const struct nt_wire_incident
 	return r;
 }
 
+enum taken {
+	TAKEN_NOTHING,
+	TAKEN_NEW,
+	TAKEN_CHANGED,
+};
+
 static int take_now(struct nt_store *store, const struct nt_wire_incident *incident,
-		    const struct nt_buf *body, bool is_ours)
+		    const struct nt_buf *body, bool is_ours, enum taken *ret_taken)
 {
 	uint64_t version = 0;
 	struct delivery_rows known;
@@ -210,6 +216,7 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 		r = nt_store_write(store, incident, body, false);
 		if (r < 0)
 			return r;
+		*ret_taken = existed ? TAKEN_CHANGED : TAKEN_NEW;
 		atomic_fetch_add(&store->taken, 1);
 		atomic_fetch_add(&store->incidents_now, existed ? 0 : 1);
 	}
@@ -232,6 +239,7 @@ int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_o
 {
 	nt_autobuf struct nt_buf body = {0};
 	struct nt_store *store = data;
+	enum taken taken = TAKEN_NOTHING;
 	int r;
 
 	if (!strcmp(incident->state, "pending"))
@@ -244,7 +252,9 @@ int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_o
 	pthread_mutex_lock(&store->lock);
 	r = nt_store_begin(store);
 	if (r == 0)
-		r = nt_store_end(store, take_now(store, incident, &body, is_ours));
+		r = nt_store_end(store, take_now(store, incident, &body, is_ours, &taken));
+	if (r == 0 && taken && store->stored)
+		store->stored(store->stored_data, incident, taken == TAKEN_NEW);
 	nt_store_count_outbox(store);
 	pthread_mutex_unlock(&store->lock);
 	return r;
@@ -379,7 +389,7 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 		delivery.severity = nt_store_severity_name(row->severity);
 	}
 	delivery.deliveries = 0;
-	r = nt_store_body(&delivery, row->resolved, &body);
+	r = nt_store_body(&delivery, row->resolved, 0, &body);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(

@@ -204,6 +204,33 @@ static int print_evidence(const json_t *evidence)
 	return NT_EXIT_OK;
 }
 
+static void print_act(const char *what, const json_t *act)
+{
+	const char *by = nt_json_get_text(act, "by", NULL);
+	const char *until = nt_json_get_text(act, "until", NULL);
+
+	if (json_is_object(act))
+		line("handling", 0, "%s%s%s at %s%s%s", what, by ? " by " : "", by ? by : "",
+		     nt_json_get_text(act, "at", "-"), until ? ", until " : "", until ? until : "");
+}
+
+/* What people did with it. */
+static void print_handling(const json_t *incident)
+{
+	const json_t *handling = json_object_get(incident, "handling");
+	const json_t *notes = json_object_get(incident, "notes");
+
+	print_act("acknowledged", json_object_get(handling, "acknowledged"));
+	print_act("silenced", json_object_get(handling, "silenced"));
+	for (size_t i = 0; i < json_array_size(notes); i++) {
+		const json_t *note = json_array_get(notes, i);
+		const char *by = nt_json_get_text(note, "by", NULL);
+
+		line(i ? "" : "notes", 0, "%s%s%s: %s", nt_json_get_text(note, "at", "-"),
+		     by ? " " : "", by ? by : "", nt_json_get_text(note, "text", "-"));
+	}
+}
+
 static int print_incident(const json_t *incident)
 {
 	const char *severity = nt_json_get_text(incident, "severity", "-");
@@ -235,6 +262,7 @@ static int print_incident(const json_t *incident)
 	if (nt_json_get_text(incident, "own_source", NULL))
 		line("measured by", 0, "%s", nt_json_get_text(incident, "own_source", NULL));
 	print_cost(incident);
+	print_handling(incident);
 	r = print_evidence(json_object_get(incident, "evidence"));
 	if (r == NT_EXIT_OK)
 		nt_live_print_stacks(json_object_get(incident, "stacks"));

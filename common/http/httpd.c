@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "common/http/httpd_impl.h"
+#include "common/http/listener.h"
 #include "common/system/clock.h"
 #include "common/system/file.h"
 
@@ -30,12 +31,18 @@ enum {
 	CONNECTIONS = 1024,
 	CONNECTIONS_PER_ADDRESS = 256,
 	RESERVED = 128,
+	STREAMS = 128,
+	STREAMS_PER_ADDRESS = 32,
+	PINGS_TO_STALL = 3,
+	RETRY_AFTER_S = 5,
 };
 
 #define HEADER_NS   (5 * NT_SECOND)
 #define REQUEST_NS  (15 * NT_SECOND)
 #define IDLE_NS     (15 * NT_SECOND)
 #define RESERVED_NS (2 * NT_SECOND)
+#define PING_NS     (15 * NT_SECOND)
+#define LIFE_NS     NT_HOUR
 
 /* ---- replying -------------------------------------------------------------------------------- */
 
@@ -134,6 +141,43 @@ static enum MHD_Result send_reply(struct nt_httpd *httpd, const struct nt_httpd_
 	return sent;
 }
 
+static struct nt_slot *slot_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result stream(struct nt_httpd *httpd, struct nt_httpd_request *request,
+			      struct nt_httpd_reply *reply)
+{
+	struct MHD_Response *response;
+	enum MHD_Result sent;
+	int r;
+
+	r = nt_streams_open(&httpd->streams, request->connection, slot_of(request->connection),
+			    &reply->stream, &response);
+	if (r == -EBUSY) {
+		reply->retry_after_s = RETRY_AFTER_S;
+		if (nt_httpd_problem(reply, request, 503, "too_many_streams",
+				     "the limit of open streams is reached; try again later") < 0)
+			return MHD_NO;
+		return send_reply(httpd, request, reply);
+	}
+	if (r < 0)
+		return MHD_NO;
+	request->is_last = true;
+	add_headers(response, request, reply);
+	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
+	/* Its own deadlines apply. */
+	(void)MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+	sent = MHD_queue_response(request->connection, 200, response);
+	MHD_destroy_response(response);
+	atomic_fetch_add(&httpd->requests[2], 1);
+	return sent;
+}
+
 static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	struct nt_httpd_reply reply = {
@@ -154,16 +198,10 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 		}
 	} else if (reply.status == 200 && etag_matches(request, reply.etag)) {
 		reply.status = 304;
+	} else if (reply.status == 200 && reply.stream.is_wanted) {
+		return stream(httpd, request, &reply);
 	}
 	return send_reply(httpd, request, &reply);
-}
-
-static struct nt_slot *slot_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
 }
 
 /*
@@ -341,7 +379,8 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 	};
 	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 	const struct nt_slots_limits *limits = &httpd->slots.limits;
-	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG |
+			     (httpd->streams.ring ? MHD_ALLOW_SUSPEND_RESUME : 0);
 	uint64_t longest_ns = limits->header_ns;
 	bool secure = httpd->key.len > 0;
 
@@ -379,6 +418,8 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 	r = -pthread_create(&httpd->reaper, NULL, run_slots, httpd);
 	httpd->reaper_runs = r == 0;
+	if (r == 0)
+		r = nt_streams_start(&httpd->streams);
 	if (r == 0)
 		r = start_daemon(httpd, fd, error);
 	else
@@ -433,6 +474,21 @@ static void init_slots(struct nt_httpd *httpd, const struct nt_httpd_options *op
 	nt_slots_init(&httpd->slots, &limits);
 }
 
+static void init_streams(struct nt_httpd *httpd, const struct nt_httpd_options *options)
+{
+	const uint64_t ping_ns = or_default(options->stream_ping_ns, PING_NS);
+	const struct nt_streams_limits limits = {
+		.streams = options->max_streams ? options->max_streams : STREAMS,
+		.streams_per_address = options->max_streams_per_ip ? options->max_streams_per_ip
+								   : STREAMS_PER_ADDRESS,
+		.ping_ns = ping_ns,
+		.stall_ns = PINGS_TO_STALL * ping_ns,
+		.life_ns = or_default(options->stream_life_ns, LIFE_NS),
+	};
+
+	nt_streams_init(&httpd->streams, options->events, &httpd->slots, &limits);
+}
+
 static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 {
 	httpd->route = options->route;
@@ -447,6 +503,7 @@ static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)
 	nt_limiter_init(&httpd->limiter,
 			options->max_auth_failures ? options->max_auth_failures : 60);
 	init_slots(httpd, options);
+	init_streams(httpd, options);
 }
 
 int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret_httpd,
@@ -481,7 +538,7 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 		if (r < 0)
 			return nt_httpd_fail(ret_error, r, "%s", token_error.text);
 	}
-	r = nt_httpd_bind(options->listen, &fd, &httpd->port, ret_error);
+	r = nt_listener_open(options->listen, &fd, &httpd->port, ret_error);
 	if (r < 0)
 		return r;
 	r = start_threads(httpd, fd, ret_error);
@@ -497,6 +554,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 {
 	if (!httpd)
 		return;
+	nt_streams_stop(&httpd->streams);
 	if (httpd->daemon)
 		MHD_stop_daemon(httpd->daemon);
 	if (httpd->reaper_runs) {
@@ -506,6 +564,7 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 	nt_tokens_close(httpd->tokens);
 	nt_sessions_destroy(&httpd->sessions);
 	nt_limiter_destroy(&httpd->limiter);
+	nt_streams_destroy(&httpd->streams);
 	nt_slots_destroy(&httpd->slots);
 	nt_buf_release(&httpd->cert);
 	nt_buf_release(&httpd->key);
@@ -521,8 +580,10 @@ uint16_t nt_httpd_port(const struct nt_httpd *httpd)
 void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 {
 	struct nt_slots_stats slots;
+	struct nt_streams_stats streams;
 
 	nt_slots_stats(&httpd->slots, &slots);
+	nt_streams_stats(&httpd->streams, &streams);
 	for (size_t i = 0; i < 6; i++)
 		ret_stats->requests[i] = atomic_load(&httpd->requests[i]);
 	ret_stats->connections = atomic_load(&httpd->connections);
@@ -536,6 +597,10 @@ void nt_httpd_stats(struct nt_httpd *httpd, struct nt_httpd_stats *ret_stats)
 	ret_stats->bodies_too_large = atomic_load(&httpd->bodies_too_large);
 	nt_sessions_stats(&httpd->sessions, nt_clock_mono_ns(), &ret_stats->sessions);
 	ret_stats->handler_errors = atomic_load(&httpd->handler_errors);
+	ret_stats->streams = streams.opened;
+	ret_stats->streams_refused = streams.refused;
+	ret_stats->streams_dropped = streams.dropped;
+	ret_stats->streams_now = streams.now;
 	ret_stats->tokens_are_old = nt_httpd_tokens_are_old(httpd, NULL);
 }
 

@@ -30,6 +30,7 @@ enum nt_httpd_access {
 	NT_HTTPD_ADMIN, /* needs one of scope admin: 403 for others */
 };
 
+struct nt_event_ring;
 struct nt_httpd_request; /* valid during the handler */
 
 /* The n-th {…} of the route, decoded, never NULL. */
@@ -49,6 +50,13 @@ struct nt_httpd_identity {
 
 const struct nt_httpd_identity *nt_httpd_identity(const struct nt_httpd_request *request);
 
+/* A reply that streams the events of the options' ring. The texts are borrowed for the handler. */
+struct nt_httpd_stream {
+	bool is_wanted; /* the reply is then status 200 without a body */
+	const char *after; /* id of the last event that the client has; NULL: only new events */
+	const char *topic; /* shorter than NT_EVENT_TOPIC_BYTES; NULL: all events */
+};
+
 struct nt_httpd_reply {
 	unsigned int status; /* 200 unless the handler sets it */
 	const char *content_type; /* the route's unless set; a constant */
@@ -56,6 +64,7 @@ struct nt_httpd_reply {
 	char etag[96]; /* without quotes; "": none. The server compares If-None-Match with it */
 	uint32_t retry_after_s;
 	char cookie[160]; /* a Set-Cookie header; "": none */
+	struct nt_httpd_stream stream;
 };
 
 /*
@@ -148,6 +157,10 @@ struct nt_httpd_options {
 	uint64_t request_timeout_ns; /* from there to the end of the answer; 0: 15 s */
 	uint64_t max_body_bytes; /* 0: 64 KiB; 413 beyond */
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
+	struct nt_event_ring *events; /* borrowed, for streams; NULL: none */
+	uint32_t max_streams, max_streams_per_ip; /* 0: 128, 32 */
+	uint64_t stream_ping_ns; /* 0: 15 s; a client that reads nothing is cut off after three */
+	uint64_t stream_life_ns; /* then a stream ends; 0: 1 h */
 };
 
 struct nt_httpd_error {
@@ -163,7 +176,7 @@ NT_DEFINE_AUTO(nt_httpd, nt_httpd_stop)
 
 uint16_t nt_httpd_port(const struct nt_httpd *httpd);
 
-/* Monotonic since start, except connections_now. */
+/* Monotonic since start, except connections_now and streams_now. */
 struct nt_httpd_stats {
 	uint64_t requests[6]; /* by the first digit of the status */
 	uint64_t connections, connections_now;
@@ -175,6 +188,9 @@ struct nt_httpd_stats {
 	uint64_t bodies_too_large;
 	uint64_t handler_errors; /* 500 */
 	struct nt_sessions_stats sessions;
+	uint64_t streams, streams_refused; /* opened; refused: over the limits */
+	uint64_t streams_dropped; /* ended because the client read too slowly */
+	uint64_t streams_now;
 	bool tokens_are_old; /* the token file is invalid: the previous tokens stay valid */
 };
 

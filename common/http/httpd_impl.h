@@ -9,6 +9,7 @@
 
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
+#include "common/http/httpd_stream.h"
 #include "common/http/limiter.h"
 #include "common/http/session.h"
 #include "common/http/target.h"
@@ -35,6 +36,7 @@ struct nt_httpd {
 	bool is_client_cert_optional;
 
 	struct nt_slots slots;
+	struct nt_streams streams;
 	bool reaper_runs;
 	pthread_t reaper;
 
@@ -86,13 +88,5 @@ void nt_httpd_certificate_name(const struct nt_httpd *httpd, const struct nt_htt
 /* Calls on_write, if the request is one for it. */
 void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
 			   unsigned int status);
-
-/* Fills the error, and returns r. */
-int nt_httpd_fail(struct nt_httpd_error *error, int r, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* A listening socket, which the caller closes, and its port. Or the error is filled. */
-NT_MUST_CHECK int nt_httpd_bind(const char *text, int *ret_fd, uint16_t *ret_port,
-				struct nt_httpd_error *error);
 
 #endif

@@ -178,6 +178,11 @@ void nt_slots_idle(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_n
 	next_phase(slots, slot, mono_ns + slots->limits.idle_ns);
 }
 
+void nt_slots_extend(struct nt_slots *slots, struct nt_slot *slot, uint64_t deadline_mono_ns)
+{
+	next_phase(slots, slot, deadline_mono_ns);
+}
+
 void nt_slots_leave(struct nt_slots *slots, struct nt_slot *slot)
 {
 	if (!slot)

@@ -65,6 +65,8 @@ NT_MUST_CHECK int nt_slots_enter(struct nt_slots *slots, int fd, const struct so
 /* The header of a request is complete; the answer is sent. */
 void nt_slots_request(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_ns);
 void nt_slots_idle(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_ns);
+/* A new deadline of an ordinary slot, for an answer that is long on purpose. */
+void nt_slots_extend(struct nt_slots *slots, struct nt_slot *slot, uint64_t deadline_mono_ns);
 /* Called before the descriptor is closed. Frees the slot; NULL is allowed. */
 void nt_slots_leave(struct nt_slots *slots, struct nt_slot *slot);
 

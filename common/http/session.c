@@ -39,8 +39,9 @@ static void drop(struct nt_sessions *sessions, size_t i)
 static void drop_expired(struct nt_sessions *sessions, uint64_t mono_ns)
 {
 	for (size_t i = 0; i < sessions->stats.now;) {
+		/* Another thread may have used it since this one read the clock. */
 		if (mono_ns < sessions->slot[i].session.expires_ns &&
-		    mono_ns - sessions->slot[i].used_ns < NT_SESSION_IDLE_NS) {
+		    mono_ns < sessions->slot[i].used_ns + NT_SESSION_IDLE_NS) {
 			i++;
 			continue;
 		}
@@ -130,7 +131,8 @@ bool nt_sessions_find(struct nt_sessions *sessions, const char *id, size_t len, 
 	drop_expired(sessions, mono_ns);
 	found = find(sessions, id, len, &i);
 	if (found) {
-		sessions->slot[i].used_ns = mono_ns;
+		if (sessions->slot[i].used_ns < mono_ns)
+			sessions->slot[i].used_ns = mono_ns;
 		*ret_session = sessions->slot[i].session;
 	}
 	pthread_mutex_unlock(&sessions->lock);

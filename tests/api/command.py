@@ -101,6 +101,19 @@ class Command(unittest.TestCase):
         few = json.loads(self.ask("incidents", "--json", "--limit", "7"))["items"]
         self.assertEqual(few, items[:7])
 
+    def test_what_people_did_with_an_incident_is_shown(self):
+        where = "/api/v1/incidents/00000000000010f8"
+        for act, body in (("acknowledge", {"by": "anna"}), ("annotate", {"text": "the fan is replaced", "by": "bo"}),
+                          ("silence", {"for_seconds": 3600})):
+            request = urllib.request.Request(f"http://127.0.0.1:{self.server.port}{where}/{act}",
+                                             headers={"Authorization": f"Bearer {self.server.token}"},
+                                             data=json.dumps(body).encode(), method="POST")
+            request.add_header("Content-Type", "application/json")
+            urllib.request.urlopen(request, timeout=10).close()
+        shown = self.ask("incidents", "00000000000010f8")
+        for text in (r"acknowledged by anna at 2", r"silenced at 2.*, until 2", r"bo: the fan is replaced"):
+            self.assertRegex(shown, text)
+
     def test_the_culprit_stands_in_the_first_line_of_its_kind(self):
         lines = self.ask("slow-ranks").splitlines()
         self.assertRegex(lines[0], r"^WHO +NODE +POD +JOB +CLASS")

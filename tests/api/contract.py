@@ -39,7 +39,7 @@ def long_targets(server):
 def main():
     tools = pathlib.Path(sys.argv[1]) / "bin"
     subprocess.run([tools / "openapi-spec-validator", CONTRACT], check=True)
-    with tempfile.TemporaryDirectory() as directory, Server(directory) as server:
+    with tempfile.TemporaryDirectory() as directory, Server(directory, NT_STREAM_LIFE="1us") as server:
         if served(server) != pathlib.Path(CONTRACT).read_bytes():
             raise SystemExit(f"the server serves another contract than {CONTRACT}: rebuild it")
         long_targets(server)

@@ -180,6 +180,17 @@ static int start_webhook(struct nt_store *store, const char *url, struct nt_noti
 	return r;
 }
 
+/* A test that reads each stream to its end makes them short. */
+static uint64_t stream_life_ns(void)
+{
+	const char *text = getenv("NT_STREAM_LIFE");
+	uint64_t life_ns = 0;
+
+	if (text && nt_parse_duration(text, strlen(text), 0, NT_HOUR, &life_ns) < 0)
+		(void)fprintf(stderr, "NT_STREAM_LIFE is no duration\n");
+	return life_ns;
+}
+
 static int serve(const char *dir, uint64_t timeout_ns)
 {
 	const char *url = getenv("NT_WEBHOOK_URL");
@@ -192,6 +203,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_level_desk) struct nt_level_desk *level_desk = NULL;
 	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
 	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
+	nt_auto(nt_event_desk) struct nt_event_desk *event_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_api_error api_error;
 	char token_path[4096], cert_path[4096], key_path[4096], client_ca_path[4096],
@@ -209,7 +221,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 		return 1;
 	nt_board_post(board, nt_test_snapshot());
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
-	    nt_profile_desk_new(&profile_desk) < 0)
+	    nt_profile_desk_new(&profile_desk) < 0 || nt_event_desk_new(board, &event_desk) < 0)
 		return 1;
 	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK ||
 	    open_store(dir, &receivers, url, &store) < 0)
@@ -217,6 +229,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	if (url ? start_webhook(store, url, &notify) < 0
 		: nt_receivers_start(&receivers, store) != NT_EXIT_OK)
 		return 1;
+	nt_store_on_stored(store, nt_event_desk_stored, event_desk);
 	if (!config.receivers_file)
 		fill(store);
 	if (nt_api_start(
@@ -232,6 +245,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 					     .level_desk = level_desk,
 					     .profile_desk = profile_desk,
 					     .node_desk = node_desk,
+					     .event_desk = event_desk,
+					     .stream_life_ns = stream_life_ns(),
 					     .rebaseline = rebaseline,
 					     .request_timeout_ns = timeout_ns,
 					     .max_auth_failures = 1000000},

@@ -158,3 +158,27 @@ int nt_alertmanager_write(const struct nt_format_input *input, struct nt_format_
 	}
 	return r == 0 ? nt_format_finish(input, nt_take(list), post) : r;
 }
+
+/* An alert that always fires: Alertmanager's routes send it to a service that notices its absence. */
+int nt_alertmanager_beat(const struct nt_format_input *input, struct nt_format_post *post)
+{
+	enum {
+		ALIVE_BEATS = 4, /* until the alert expires */
+	};
+	int r = write_authorization(input, post);
+
+	if (r == 0)
+		r = write_url(input, post);
+	if (r < 0)
+		return r;
+	return nt_format_finish(
+		input,
+		json_pack("[{s:{s:s, s:s, s:s}, s:{s:s}, s:o, s:o}]", "labels", "alertname",
+			  "NeuTracerWatchdog", "severity", "none", "aggregator", input->who,
+			  "annotations", "summary",
+			  "This alert always fires. Where it is missing, NeuTracer's aggregator or "
+			  "the way to Alertmanager has failed.",
+			  "startsAt", nt_json_time(input->now_ns), "endsAt",
+			  nt_json_time(input->now_ns + ALIVE_BEATS * input->beat_ns)),
+		post);
+}

@@ -10,12 +10,15 @@
 static const struct nt_receiver_format formats[NT_RECEIVER_KINDS] = {
 	[NT_RECEIVER_WEBHOOK] = {.name = "webhook",
 				 .secret = NT_RECEIVER_SECRET_OPTIONAL,
+				 .notices_silence = true,
 				 .rate = 600},
 	[NT_RECEIVER_ALERTMANAGER] = {.name = "alertmanager",
 				      .secret = NT_RECEIVER_SECRET_OPTIONAL,
 				      .keeps_incidents = true,
 				      .rate = 600,
-				      .write = nt_alertmanager_write},
+				      .notices_silence = true,
+				      .write = nt_alertmanager_write,
+				      .beat = nt_alertmanager_beat},
 	/* One message a second and channel. */
 	[NT_RECEIVER_SLACK] = {.name = "slack",
 			       .is_url_secret = true,
@@ -64,7 +67,9 @@ static const struct nt_receiver_format formats[NT_RECEIVER_KINDS] = {
 				  .secret = NT_RECEIVER_SECRET_REQUIRED,
 				  .keeps_incidents = true,
 				  .rate = 120,
-				  .write = nt_opsgenie_write},
+				  .notices_silence = true,
+				  .write = nt_opsgenie_write,
+				  .beat = nt_opsgenie_beat},
 };
 
 const struct nt_receiver_format *nt_receiver_format_of(enum nt_receiver_kind kind)

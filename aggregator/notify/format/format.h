@@ -44,6 +44,8 @@ struct nt_format_input {
 	const char *url;
 	const char *secret; /* "": none */
 	uint64_t now_ns; /* real time */
+	const char *who, *beat; /* of a heartbeat: the aggregator, and the service's name of it */
+	uint64_t beat_ns; /* between heartbeats */
 	uint64_t alive_ns; /* Alertmanager: an alert resolves if it is not repeated for so long */
 };
 
@@ -62,10 +64,13 @@ struct nt_receiver_format {
 	enum nt_receiver_secret secret;
 	bool is_url_secret; /* the URL alone permits to send */
 	bool is_chat; /* several messages can become one; repeats are messages */
+	bool notices_silence; /* takes heartbeats */
 	bool keeps_incidents; /* a sample has to be resolved */
 	uint32_t rate; /* messages a minute unless configured */
 	/* NULL: a message of the outbox is sent as it is. -ENOMEM. */
 	int (*write)(const struct nt_format_input *input, struct nt_format_post *post);
+	/* A heartbeat, of which the service notices the absence. NULL: it has none. -ENOMEM. */
+	int (*beat)(const struct nt_format_input *input, struct nt_format_post *post);
 	/* After nt_http_post_judge(): the outcome by the body. NULL: the status decides. */
 	void (*judge)(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 };
@@ -82,6 +87,9 @@ int nt_wecom_write(const struct nt_format_input *input, struct nt_format_post *p
 int nt_teams_write(const struct nt_format_input *input, struct nt_format_post *post);
 int nt_pagerduty_write(const struct nt_format_input *input, struct nt_format_post *post);
 int nt_opsgenie_write(const struct nt_format_input *input, struct nt_format_post *post);
+
+int nt_alertmanager_beat(const struct nt_format_input *input, struct nt_format_post *post);
+int nt_opsgenie_beat(const struct nt_format_input *input, struct nt_format_post *post);
 
 void nt_slack_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);
 void nt_feishu_judge(const struct nt_http_post_reply *reply, struct nt_attempt *attempt);

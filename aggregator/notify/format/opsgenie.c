@@ -96,14 +96,48 @@ static int write_close_url(const struct nt_format_input *input, struct nt_format
 	return r;
 }
 
+static int write_key(const struct nt_format_input *input, struct nt_format_post *post)
+{
+	int r = nt_format_put(&post->authorization, "Authorization: GenieKey ");
+
+	return r == 0 ? nt_format_put(&post->authorization, input->secret) : r;
+}
+
+/* …/heartbeats/NAME/ping beside …/alerts */
+static int write_ping_url(const struct nt_format_input *input, struct nt_format_post *post)
+{
+	static const char alerts[] = "/alerts";
+	char *name = curl_easy_escape(NULL, input->beat, 0);
+	size_t len = strlen(input->url), tail = sizeof(alerts) - 1;
+	int r = name ? nt_format_put(&post->url, input->url) : -ENOMEM;
+
+	if (r == 0 && len > tail && !strcmp(input->url + len - tail, alerts))
+		post->url.len -= tail;
+	if (r == 0)
+		r = nt_format_put(&post->url, "/heartbeats/");
+	if (r == 0)
+		r = nt_format_put(&post->url, name);
+	if (r == 0)
+		r = nt_format_put(&post->url, "/ping");
+	curl_free(name);
+	return r;
+}
+
+int nt_opsgenie_beat(const struct nt_format_input *input, struct nt_format_post *post)
+{
+	int r = write_key(input, post);
+
+	if (r == 0)
+		r = write_ping_url(input, post);
+	return r == 0 ? nt_format_finish(input, json_object(), post) : r;
+}
+
 int nt_opsgenie_write(const struct nt_format_input *input, struct nt_format_post *post)
 {
 	const struct nt_notice *notice = input->notice[0];
 	bool is_over = notice->state == NT_NOTICE_RESOLVED;
-	int r = nt_format_put(&post->authorization, "Authorization: GenieKey ");
+	int r = write_key(input, post);
 
-	if (r == 0)
-		r = nt_format_put(&post->authorization, input->secret);
 	if (r == 0 && is_over)
 		r = write_close_url(input, post);
 	if (r < 0)

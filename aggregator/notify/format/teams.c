@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Workflows of Microsoft Teams: an adaptive card. Runs of text know no markup, so names need no escapes. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/notify/format/format.h"
@@ -11,6 +12,7 @@
 enum {
 	TITLE_MAX = 300,
 	TEXT_MAX = 450,
+	LINES_MAX = 24, /* of a template's text */
 };
 
 static json_t *run_of(const char *value, bool is_bold)
@@ -51,14 +53,30 @@ static json_t *line_of(const char *name, const char *value)
 		      : json_pack("{s:s, s:o}", "type", "RichTextBlock", "inlines", nt_take(runs));
 }
 
+/* A text of a template has several lines. */
+static int add_lines_of(json_t *body, const char *text)
+{
+	int failed = 0;
+
+	for (unsigned int lines = 0; *text && lines < LINES_MAX; lines++) {
+		char line[NT_NOTICE_BODY];
+		size_t len = strcspn(text, "\n");
+
+		(void)snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		if (len)
+			failed |= json_array_append_new(body, line_of(NULL, line));
+		text += len + (text[len] == '\n');
+	}
+	return failed;
+}
+
 static json_t *body_of(const struct nt_notice *notice)
 {
 	nt_autojson json_t *body = json_array();
 	int failed = 0;
 
 	failed |= json_array_append_new(body, title_of(notice));
-	if (notice->summary[0])
-		failed |= json_array_append_new(body, line_of(NULL, notice->summary));
+	failed |= add_lines_of(body, notice->summary);
 	for (size_t i = 0; i < notice->fields; i++)
 		failed |= json_array_append_new(
 			body, line_of(notice->field[i].name, notice->field[i].value));

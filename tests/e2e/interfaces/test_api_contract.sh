@@ -9,5 +9,7 @@ venv=$(tests/api/venv.sh) || {
   exit 77
 }
 tests/api/contract.py "$venv"
+tests/api/events.py
+tests/api/pages.py
 tests/api/metrics.py
 tests/api/safety.py

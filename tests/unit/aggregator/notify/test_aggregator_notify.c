@@ -123,10 +123,63 @@ static void a_message_is_given_up_in_the_end(void **state)
 	start_to(url, (struct nt_notify_options){.give_up_ns = 200 * NT_MILLISECOND,
 						 .first_retry_ns = 50 * NT_MILLISECOND});
 	put("a1", "firing", 1);
+	put("a1", "resolved", 2);
+	await_empty();
+	nt_notify_stats(notify, &stats);
+	assert_int_equal(stats.expired, 2);
+	assert_int_equal(stats.sent, 0);
+}
+
+static void answer_all_with(unsigned int status)
+{
+	pthread_mutex_lock(&receiver.lock);
+	for (size_t i = 0; i < MAX_CALLS; i++)
+		receiver.script[i] = status;
+	pthread_mutex_unlock(&receiver.lock);
+}
+
+/* The limit of an hour is scaled to 200 ms. */
+static void after_a_long_outage_open_incidents_are_sent_and_over_ones_are_not(void **state)
+{
+	struct nt_notify_stats stats = {0};
+
+	(void)state;
+	answer_all_with(503);
+	start_to(url, (struct nt_notify_options){.give_up_ns = 200 * NT_MILLISECOND,
+						 .first_retry_ns = 20 * NT_MILLISECOND,
+						 .longest_retry_ns = 20 * NT_MILLISECOND});
+	put("over", "firing", 1);
+	put("over", "resolved", 2);
+	put("open", "firing", 1);
+	for (size_t calls = 1; stats.expired < 2; calls++) {
+		await_calls(calls);
+		nt_notify_stats(notify, &stats);
+	}
+	await_calls(receiver.calls + 20);
+	answer_all_with(204);
+	await_empty();
+	nt_notify_stats(notify, &stats);
+	assert_int_equal(stats.sent, 1);
+	assert_int_equal(stats.expired, 2);
+	assert_string_equal(receiver.call[(receiver.calls - 1) % MAX_CALLS].id,
+			    "msg_open_firing_critical");
+}
+
+/* An incident that never ends is given up, too. */
+static void an_open_incident_is_given_up_after_a_day(void **state)
+{
+	struct nt_notify_stats stats;
+
+	(void)state;
+	answer_all_with(503);
+	start_to(url, (struct nt_notify_options){.give_up_ns = 50 * NT_MILLISECOND,
+						 .give_up_open_ns = 200 * NT_MILLISECOND,
+						 .first_retry_ns = 20 * NT_MILLISECOND,
+						 .longest_retry_ns = 20 * NT_MILLISECOND});
+	put("open", "firing", 1);
 	await_empty();
 	nt_notify_stats(notify, &stats);
 	assert_int_equal(stats.expired, 1);
-	assert_int_equal(stats.sent, 0);
 }
 
 static void a_retry_waits_as_long_as_the_receiver_asks(void **state)
@@ -246,6 +299,8 @@ int main(void)
 		TEST(a_receiver_in_fault_notice_gets_the_same_message_until_it_takes_it),
 		TEST(a_message_that_is_refused_is_sent_once_and_its_resolution_never),
 		TEST(a_message_is_given_up_in_the_end),
+		TEST(after_a_long_outage_open_incidents_are_sent_and_over_ones_are_not),
+		TEST(an_open_incident_is_given_up_after_a_day),
 		TEST(a_retry_waits_as_long_as_the_receiver_asks),
 		TEST(what_waits_is_delivered_by_the_next_notifier),
 		TEST(the_end_does_not_wait_for_a_receiver_that_hangs),

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/parse_number.h"
 #include "common/system/clock.h"
 #include "tests/unit/aggregator/webhook_receiver.h"
 
@@ -39,6 +40,69 @@ static void put_many(const char *state, unsigned int count, uint64_t version)
 		(void)snprintf(id, sizeof(id), "a%u", i);
 		put(id, state, version);
 	}
+}
+
+/* ---- heartbeats ------------------------------------------------------------------------------ */
+
+static void await_beats(uint64_t count)
+{
+	const struct timespec pause = {.tv_nsec = 2000000};
+
+	for (int i = 0; i < PATIENCE_S * 500; i++) {
+		if (view_now().count[NT_NOTIFY_HEARTBEAT] >= count)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	fail_msg("no %llu heartbeats", (unsigned long long)count);
+}
+
+static void heartbeats_are_signed_and_repeated_while_the_aggregator_works(void **state)
+{
+	char text[NT_WEBHOOK_SIGNATURE];
+	const struct call *call = receiver.call;
+	struct nt_webhook_key key;
+
+	(void)state;
+	start_with(
+		(struct nt_notify_receiver){.secret = SECRET, .heartbeat_ns = 20 * NT_MILLISECOND});
+	/* Nobody has said that it works. */
+	put("a1", "firing", 1);
+	await_calls(1);
+	await_empty();
+	assert_int_equal(view_now().count[NT_NOTIFY_HEARTBEAT], 0);
+	nt_notify_keep_alive(notify, UINT64_MAX);
+	nt_notify_wake(notify);
+	await_beats(3);
+	nt_notify_keep_alive(notify, 0);
+	assert_int_equal(nt_webhook_key_read(SECRET, &key), 0);
+	assert_int_equal(nt_parse_u64(call[1].time, strlen(call[1].time), 1, UINT64_MAX, &time_s),
+			 0);
+	nt_webhook_sign(&key, call[1].id, time_s, call[1].body, strlen(call[1].body), text);
+	assert_string_equal(call[1].signature, text);
+	assert_non_null(strstr(call[1].body, "{\"type\":\"heartbeat\""));
+	assert_string_not_equal(call[1].id, call[2].id);
+}
+
+static void the_watchdog_of_alertmanager_always_fires(void **state)
+{
+	(void)state;
+	start_with((struct nt_notify_receiver){.kind = NT_RECEIVER_ALERTMANAGER,
+					       .repeat_ns = NT_MINUTE,
+					       .heartbeat_ns = 20 * NT_MILLISECOND});
+	nt_notify_keep_alive(notify, UINT64_MAX);
+	await_beats(2);
+	assert_non_null(strstr(receiver.call[0].body, "\"alertname\":\"NeuTracerWatchdog\""));
+	assert_non_null(strstr(receiver.call[0].body, "\"severity\":\"none\""));
+}
+
+static void a_heartbeat_that_fails_is_counted(void **state)
+{
+	(void)state;
+	receiver.script[0] = 500;
+	start_with((struct nt_notify_receiver){.heartbeat_ns = 20 * NT_MILLISECOND});
+	nt_notify_keep_alive(notify, UINT64_MAX);
+	await_beats(1);
+	assert_int_equal(view_now().count[NT_NOTIFY_HEARTBEAT_FAILED], 1);
 }
 
 /* ---- digests --------------------------------------------------------------------------------- */
@@ -296,6 +360,9 @@ static void a_sample_waits_its_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(heartbeats_are_signed_and_repeated_while_the_aggregator_works),
+		TEST(the_watchdog_of_alertmanager_always_fires),
+		TEST(a_heartbeat_that_fails_is_counted),
 		TEST(what_exceeds_the_rate_is_one_message),
 		TEST(a_digest_has_a_cap),
 		TEST(a_digest_that_is_refused_fails_all_of_it),

@@ -66,11 +66,18 @@ static void all_keys_are_read(void **state)
 		"- {name: team, kind: slack, url-file: url, repeat: 4h, rate: 7,\n"
 		"   routes: [{severity: info, class: hang, job: 'a*', namespace: n}, {}]}\n"
 		"- {name: am, kind: alertmanager, urls: ['http://a:1', 'http://b:2']}\n"
-		"- {name: pager, kind: pagerduty, secret-file: key}\n");
+		"- {name: pager, kind: pagerduty, secret-file: key, title: '{job}', text: \"a\\nb\"}\n"
+		"- {name: og, kind: opsgenie, secret-file: key, heartbeat: 5m, heartbeat-name: n}\n");
 	const struct nt_receiver_config *one = configs->receiver;
 
 	(void)state;
-	assert_int_equal(configs->count, 3);
+	assert_int_equal(configs->count, 4);
+	assert_string_equal(one[2].title, "{job}");
+	assert_string_equal(one[2].text, "a\nb");
+	assert_null(one[1].title);
+	assert_int_equal(one[2].heartbeat_ns, 0);
+	assert_int_equal(one[3].heartbeat_ns, 5 * NT_MINUTE);
+	assert_string_equal(one[3].heartbeat, "n");
 	assert_string_equal(configs->incident_url, "https://n.example/i/");
 	assert_string_equal(one[0].name, "team");
 	assert_int_equal(one[0].kind, NT_RECEIVER_SLACK);
@@ -106,6 +113,26 @@ static void a_wrong_value_is_named_with_what_is_allowed(void **state)
 	} cases[] = {
 		{"kind: slack, url-file: url", "receiver 1: name is not given"},
 		{"name: A, kind: slack", "receiver 1: name: 'A' is not a name of a-z, 0-9 and '-'"},
+		{"name: a, kind: slack, url-file: url, title: '{who} {culprits}'",
+		 "receiver 'a': title: there is no {culprits}; allowed are {state}, {severity}, "
+		 "{title}, {summary}, {culprit}, {class}, {cause}, {job}, {namespace}, {node}, "
+		 "{incident}, {link}, {who}, {what}, {since}, {flaps}, {cost}, {evidence}, {look}, "
+		 "{stack}"},
+		{"name: a, kind: slack, url-file: url, text: '{job'",
+		 "receiver 'a': text: a brace has no other one"},
+		{"name: a, kind: slack, url-file: url, title: \"a\\nb\"",
+		 "receiver 'a': title: has a control character"},
+		{"name: a, kind: webhook, url: 'http://a', text: x",
+		 "title, text: kind webhook sends the incident itself"},
+		{"name: a, kind: slack, url-file: url, text: ''",
+		 "text: has 0 bytes, allowed are 1 to 2000"},
+		{"name: a, kind: slack, url-file: url, heartbeat: 1m",
+		 "heartbeat: kind slack has none"},
+		{"name: a, kind: pagerduty, secret-file: key, heartbeat: 1m",
+		 "heartbeat: kind pagerduty has none"},
+		{"name: a, kind: webhook, url: 'http://a', heartbeat: 100ms", "heartbeat"},
+		{"name: a, kind: webhook, url: 'http://a', heartbeat: 1m, heartbeat-name: n",
+		 "heartbeat-name: is for kind opsgenie only"},
 		{"name: webhook, kind: slack", "other than 'webhook' and 'kubernetes'"},
 		{"name: a", "receiver 'a': kind is not given: one of webhook alertmanager"},
 		{"name: a, kind: slak", "receiver 'a': kind: 'slak' is not one of webhook, alert"},

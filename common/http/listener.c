@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The listening socket of an HTTP server. */
+#include "common/http/listener.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "common/base/parse_number.h"
-#include "common/http/httpd_impl.h"
 
 enum {
 	BACKLOG = 4096, /* a burst of slow clients must not delay a probe by a lost SYN */
@@ -77,7 +77,8 @@ bool nt_httpd_listen_is_sound(const char *text)
 	return split_listen(text, &listen) == 0;
 }
 
-int nt_httpd_bind(const char *text, int *ret_fd, uint16_t *ret_port, struct nt_httpd_error *error)
+int nt_listener_open(const char *text, int *ret_fd, uint16_t *ret_port,
+		     struct nt_httpd_error *error)
 {
 	const struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM,
