@@ -327,6 +327,7 @@ static int update_snapshot(struct nt_service *service)
 	}
 	nt_level_desk_look(service->level_desk, snapshot);
 	nt_event_desk_look(service->options.event_desk, snapshot);
+	nt_series_desk_look(service->options.series_desk, snapshot);
 	nt_board_post(service->board, snapshot);
 	return 0;
 }
