@@ -38,6 +38,7 @@ struct running {
 	const struct nt_aggregator_config *config;
 	struct nt_board *board;
 	struct nt_event_desk *event_desk;
+	struct nt_series_desk *series_desk;
 	struct nt_store *store;
 	struct nt_receivers receivers;
 	struct nt_job_timelines *timelines;
@@ -68,6 +69,7 @@ static void close_running(struct running *running)
 	nt_node_secrets_free(running->secrets);
 	nt_store_close(running->store);
 	nt_receivers_release(&running->receivers);
+	nt_series_desk_free(running->series_desk);
 	nt_event_desk_free(running->event_desk);
 	nt_board_free(running->board);
 }
@@ -261,6 +263,7 @@ static enum nt_exit open_service(struct running *running)
 		.auto_level = config->auto_level,
 		.auto_level_ns = config->auto_level_ns,
 		.event_desk = running->event_desk,
+		.series_desk = running->series_desk,
 	};
 	int r = nt_job_timelines_new(NULL, &running->timelines);
 
@@ -317,6 +320,7 @@ static enum nt_exit open_api(struct running *running)
 		.profile_desk = nt_service_profile_desk(running->service),
 		.node_desk = nt_service_node_desk(running->service),
 		.event_desk = running->event_desk,
+		.series_desk = running->series_desk,
 		.address = config->advertise,
 		.check = running->check,
 		.checks = sizeof(running->check) / sizeof(running->check[0]),
@@ -387,7 +391,8 @@ static enum nt_exit open_all(struct running *running)
 	};
 
 	if (nt_board_new(&running->board) < 0 ||
-	    nt_event_desk_new(running->board, &running->event_desk) < 0)
+	    nt_event_desk_new(running->board, &running->event_desk) < 0 ||
+	    nt_series_desk_new(0, &running->series_desk) < 0)
 		return NT_EXIT_SYSTEM;
 	for (size_t i = 0; i < sizeof(open_part) / sizeof(open_part[0]); i++) {
 		enum nt_exit code = open_part[i](running);

@@ -17,6 +17,7 @@
 #include "engine/snapshot.h"
 
 struct nt_event_desk;
+struct nt_series_desk;
 
 struct nt_service_options {
 	const char *bus_url;
@@ -40,6 +41,7 @@ struct nt_service_options {
 	uint32_t auto_level; /* of the ranks of new incidents; 0: none */
 	uint64_t auto_level_ns; /* how long it lasts */
 	struct nt_event_desk *event_desk; /* borrowed; NULL: none */
+	struct nt_series_desk *series_desk; /* borrowed; NULL: none */
 };
 
 struct nt_service;

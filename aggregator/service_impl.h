@@ -14,6 +14,7 @@
 #include "aggregator/group/node_desk.h"
 #include "aggregator/group/node_feed.h"
 #include "aggregator/group/profile_desk.h"
+#include "aggregator/group/series_desk.h"
 #include "aggregator/group/shard.h"
 #include "aggregator/self_metrics.h"
 #include "aggregator/service.h"

@@ -14,6 +14,7 @@
 #include "aggregator/group/level_desk.h"
 #include "aggregator/group/node_desk.h"
 #include "aggregator/group/profile_desk.h"
+#include "aggregator/group/series_desk.h"
 #include "aggregator/notify/notify.h"
 #include "aggregator/store/store.h"
 #include "common/base/cleanup.h"
@@ -52,6 +53,7 @@ struct nt_api_options {
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	struct nt_profile_desk *profile_desk; /* borrowed; NULL: no profiles are taken */
 	struct nt_event_desk *event_desk; /* borrowed; NULL: no live events */
+	struct nt_series_desk *series_desk; /* borrowed; NULL: the past is not kept */
 	uint64_t stream_life_ns; /* of a stream of events; 0: 1 h */
 	/* nt_service_rebaseline(); NULL: no such route. */
 	int (*rebaseline)(void *data, const char *job_id);

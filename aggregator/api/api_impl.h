@@ -148,7 +148,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_timeline, nt_api_page, nt_api_page_asset;
 nt_api_handler nt_api_node_scores, nt_api_node_series;
-nt_api_handler nt_api_events;
+nt_api_handler nt_api_events, nt_api_rank_series, nt_api_steps, nt_api_communicators;
 nt_api_handler nt_api_acknowledge, nt_api_unacknowledge, nt_api_silence, nt_api_unsilence;
 nt_api_handler nt_api_annotate;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;

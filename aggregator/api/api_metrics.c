@@ -44,6 +44,10 @@ enum {
 	AUDIT_DROPPED,
 	AUDIT_UNWRITTEN,
 	AUDIT_UNREADABLE,
+	SERIES_RANKS,
+	SERIES_BYTES,
+	SERIES_OVER_CAP,
+	SERIES_FAILED,
 	STORE_INCIDENTS_WRITTEN,
 	STORE_INCIDENTS_STALE,
 	STORE_STATES_WRITTEN,
@@ -83,6 +87,7 @@ enum {
 #define HTTP         "neutracer_aggregator_http_"
 #define EVENTS       "neutracer_aggregator_events_"
 #define AUDIT        "neutracer_aggregator_audit_"
+#define SERIES       "neutracer_aggregator_series_"
 #define STORE        "neutracer_aggregator_store_"
 #define ENROL        "neutracer_aggregator_enrol_"
 #define REVIEWS      "Reviews of tokens in requests for node keys, by result."
@@ -161,6 +166,14 @@ static const struct nt_metric table[METRICS] = {
 	[AUDIT_UNREADABLE] = {AUDIT "unreadable_total", NT_METRIC_COUNTER,
 			      "Lines of the file of the audit log that were left out at the start.",
 			      NULL},
+	[SERIES_RANKS] = {SERIES "ranks", NT_METRIC_GAUGE, "Ranks whose recent past is kept.",
+			  NULL},
+	[SERIES_BYTES] = {SERIES "bytes", NT_METRIC_GAUGE, "Memory of the recent past of ranks.",
+			  NULL},
+	[SERIES_OVER_CAP] = {SERIES "ranks_over_cap", NT_METRIC_GAUGE,
+			     "Ranks over the cap, whose recent past is not kept.", NULL},
+	[SERIES_FAILED] = {SERIES "failed_total", NT_METRIC_COUNTER,
+			   "Frames of a job that got no point, for want of memory.", NULL},
 	[STORE_INCIDENTS_WRITTEN] = {STORE "incident_writes_total", NT_METRIC_COUNTER,
 				     "Versions of incidents written.", NULL},
 	[STORE_INCIDENTS_STALE] = {STORE "incidents_stale_total", NT_METRIC_COUNTER,
@@ -337,6 +350,17 @@ static void set_audit(struct nt_metrics *metrics, struct nt_audit *audit)
 	nt_metrics_set(metrics, AUDIT_UNREADABLE, stats.unreadable);
 }
 
+static void set_series(struct nt_metrics *metrics, struct nt_series_desk *desk)
+{
+	struct nt_series_desk_stats stats;
+
+	nt_series_desk_stats(desk, &stats);
+	nt_metrics_set(metrics, SERIES_RANKS, stats.ranks);
+	nt_metrics_set(metrics, SERIES_BYTES, stats.bytes);
+	nt_metrics_set(metrics, SERIES_OVER_CAP, stats.ranks_over_cap);
+	nt_metrics_set(metrics, SERIES_FAILED, stats.failed);
+}
+
 static void set_store(struct nt_metrics *metrics, struct nt_store *store)
 {
 	struct nt_store_stats stats;
@@ -457,6 +481,8 @@ static int write_own(const struct nt_api *api, enum nt_metrics_format format, st
 	if (api->options.event_desk)
 		set_events(metrics, api->options.event_desk);
 	set_audit(metrics, api->audit);
+	if (api->options.series_desk)
+		set_series(metrics, api->options.series_desk);
 	if (api->options.store)
 		set_store(metrics, api->options.store);
 	if (api->options.notify)

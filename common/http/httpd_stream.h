@@ -18,6 +18,7 @@
 #include "common/base/cleanup.h"
 #include "common/http/event_ring.h"
 #include "common/http/httpd_slots.h"
+#include "common/http/session.h"
 
 struct nt_stream;
 
@@ -35,6 +36,9 @@ struct nt_streams_stats {
 };
 
 struct nt_streams {
+	/* Whether a stream may go on: before each text, and once a second. NULL: always. */
+	bool (*is_authorized)(void *data, const struct nt_credential *credential);
+	void *data; /* for is_authorized */
 	struct nt_event_ring *ring; /* borrowed; NULL: no streams */
 	struct nt_streams_limits limits;
 	struct nt_slots *slots; /* borrowed */
@@ -58,10 +62,12 @@ void nt_streams_destroy(struct nt_streams *streams);
 
 /*
  * A response that streams the events that the reply wants. The caller owns the response, and queues
- * it on the connection. -EBUSY: over the limits; -ENOMEM.
+ * it on the connection. The stream ends when the credential is not accepted any more. -EBUSY: over the
+ * limits; -ENOMEM.
  */
 NT_MUST_CHECK int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connection,
 				  struct nt_slot *slot, const struct nt_event_wish *wanted,
+				  const struct nt_credential *credential,
 				  struct MHD_Response **ret_response);
 
 void nt_streams_stats(struct nt_streams *streams, struct nt_streams_stats *ret_stats);

@@ -26,7 +26,7 @@ def long_targets(server):
         if line == "components:":
             break
         if line.startswith("  /"):
-            path = line.strip(" :").replace("{id}", "x")
+            path = line.strip(" :").replace("{id}", "x").replace("{rank}", "1")
         elif path and line in ("    get:", "    post:", "    delete:"):
             asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
             asked.request(line.strip(" :").upper(), f"{path}?limit={'1' * 5000}")

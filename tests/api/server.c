@@ -240,6 +240,22 @@ static int start_webhook(struct nt_store *store, const char *url, struct nt_noti
 	return r;
 }
 
+/* The past of the invented jobs, in which nothing changes. */
+static int open_series(struct nt_series_desk **ret_desk)
+{
+	if (nt_series_desk_new(0, ret_desk) < 0)
+		return -1;
+	for (uint64_t i = 1; i <= 4; i++) {
+		struct nt_snapshot *snapshot = nt_test_snapshot();
+
+		for (size_t k = 0; k < snapshot->jobs; k++)
+			((struct nt_snapshot_job *)snapshot->job[k])->frames += i;
+		nt_series_desk_look(*ret_desk, snapshot);
+		nt_snapshot_release(snapshot);
+	}
+	return 0;
+}
+
 /* A test that reads each stream to its end makes them short. */
 static uint64_t stream_life_ns(void)
 {
@@ -264,6 +280,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 	nt_auto(nt_profile_desk) struct nt_profile_desk *profile_desk = NULL;
 	nt_auto(nt_node_desk) struct nt_node_desk *node_desk = NULL;
 	nt_auto(nt_event_desk) struct nt_event_desk *event_desk = NULL;
+	nt_auto(nt_series_desk) struct nt_series_desk *series_desk = NULL;
 	nt_auto(nt_api) struct nt_api *api = NULL;
 	struct nt_api_error api_error;
 	char token_path[4096], cert_path[4096], key_path[4096], client_ca_path[4096],
@@ -281,7 +298,8 @@ static int serve(const char *dir, uint64_t timeout_ns)
 		return 1;
 	nt_board_post(board, make_snapshot(NT_TEST_CELLS));
 	if (open_levels(dir, &bus_producer, &level_desk) < 0 || open_nodes(&node_desk) < 0 ||
-	    nt_profile_desk_new(&profile_desk) < 0 || nt_event_desk_new(board, &event_desk) < 0)
+	    nt_profile_desk_new(&profile_desk) < 0 || nt_event_desk_new(board, &event_desk) < 0 ||
+	    open_series(&series_desk) < 0)
 		return 1;
 	if (nt_receivers_read(&receivers, &config) != NT_EXIT_OK ||
 	    open_store(dir, &receivers, url, &store) < 0)
@@ -306,6 +324,7 @@ static int serve(const char *dir, uint64_t timeout_ns)
 					     .profile_desk = profile_desk,
 					     .node_desk = node_desk,
 					     .event_desk = event_desk,
+					     .series_desk = series_desk,
 					     .stream_life_ns = stream_life_ns(),
 					     .rebaseline = rebaseline,
 					     .request_timeout_ns = timeout_ns,
