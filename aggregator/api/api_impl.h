@@ -79,6 +79,13 @@ NT_MUST_CHECK int nt_api_reply_incident(const struct nt_api *api, struct nt_http
 const struct nt_snapshot_job *nt_api_find_elsewhere(const struct nt_snapshot *snapshot,
 						    const struct nt_wire_incident *incident);
 
+/* ---- api_node.c ------------------------------------------------------------------------------ */
+
+/* As an integer of JSON, which has 63 bits. */
+json_t *nt_api_count(uint64_t count);
+/* The caps that the node's agent has reached. NULL: out of memory. */
+json_t *nt_api_limits(const struct nt_snapshot_node *node);
+
 /* ---- api_gpu.c ------------------------------------------------------------------------------- */
 
 struct nt_gemm_rate;
@@ -133,7 +140,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_node_scores, nt_api_node_series;
-nt_api_handler nt_api_events, nt_api_rank_series, nt_api_steps, nt_api_communicators;
+nt_api_handler nt_api_agents, nt_api_events, nt_api_rank_series, nt_api_steps, nt_api_communicators;
 nt_api_handler nt_api_acknowledge, nt_api_unacknowledge, nt_api_silence, nt_api_unsilence;
 nt_api_handler nt_api_annotate;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;
