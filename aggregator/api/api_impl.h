@@ -102,6 +102,10 @@ json_t *nt_api_gemms(const struct nt_gemm_rate *rate);
 const struct nt_snapshot_job *nt_api_find_job(const struct nt_snapshot *snapshot,
 					      const struct nt_httpd_request *request,
 					      struct nt_httpd_reply *reply, int *ret_r);
+/* The same, if this aggregator owns it. */
+const struct nt_snapshot_job *nt_api_find_own_job(const struct nt_snapshot *snapshot,
+						  const struct nt_httpd_request *request,
+						  struct nt_httpd_reply *reply, int *ret_r);
 /* Another aggregator owns the job. */
 NT_MUST_CHECK int nt_api_reply_elsewhere(const struct nt_snapshot_job *job,
 					 const struct nt_httpd_request *request,
