@@ -45,6 +45,7 @@ static const struct nt_httpd_route routes[] = {
 	{"POST", "/api/v1/incidents/{id}/silence", NT_HTTPD_ADMIN, json, NULL, nt_api_silence},
 	{"DELETE", "/api/v1/incidents/{id}/silence", NT_HTTPD_ADMIN, json, NULL, nt_api_unsilence},
 	{"POST", "/api/v1/incidents/{id}/annotate", NT_HTTPD_ADMIN, json, NULL, nt_api_annotate},
+	{"GET", "/api/v1/agents", NT_HTTPD_READ, json, "node limit cursor", nt_api_agents},
 	{"GET", "/api/v1/nodes", NT_HTTPD_READ, json, "state limit cursor", nt_api_nodes},
 	{"GET", "/api/v1/nodes/{id}/scores", NT_HTTPD_READ, json, NULL, nt_api_node_scores},
 	{"GET", "/api/v1/nodes/{id}/series", NT_HTTPD_READ, json, "metric", nt_api_node_series},

@@ -167,11 +167,9 @@ int nt_api_communicators(void *data, const struct nt_httpd_request *request,
 	    (query.cursor[0] != 'c' ||
 	     nt_parse_hex(query.cursor + 1, strlen(query.cursor + 1), UINT64_MAX, &after) < 0))
 		return nt_api_bad_cursor(request, reply);
-	job = nt_api_find_job(snapshot, request, reply, &r);
+	job = nt_api_find_own_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
-	if (job->is_summary)
-		return nt_api_reply_elsewhere(job, request, reply);
 	r = collect(job, query.cursor ? &after : NULL, &op, &count);
 	return r < 0 ? r : reply_page(reply, op, count, query.limit);
 }

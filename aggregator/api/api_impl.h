@@ -88,6 +88,13 @@ NT_MUST_CHECK int nt_api_reply_incident(const struct nt_api *api, struct nt_http
 const struct nt_snapshot_job *nt_api_find_elsewhere(const struct nt_snapshot *snapshot,
 						    const struct nt_wire_incident *incident);
 
+/* ---- api_node.c ------------------------------------------------------------------------------ */
+
+/* As an integer of JSON, which has 63 bits. */
+json_t *nt_api_count(uint64_t count);
+/* The caps that the node's agent has reached. NULL: out of memory. */
+json_t *nt_api_limits(const struct nt_snapshot_node *node);
+
 /* ---- api_gpu.c ------------------------------------------------------------------------------- */
 
 struct nt_gemm_rate;
@@ -104,6 +111,10 @@ json_t *nt_api_gemms(const struct nt_gemm_rate *rate);
 const struct nt_snapshot_job *nt_api_find_job(const struct nt_snapshot *snapshot,
 					      const struct nt_httpd_request *request,
 					      struct nt_httpd_reply *reply, int *ret_r);
+/* The same, if this aggregator owns it. */
+const struct nt_snapshot_job *nt_api_find_own_job(const struct nt_snapshot *snapshot,
+						  const struct nt_httpd_request *request,
+						  struct nt_httpd_reply *reply, int *ret_r);
 /* Another aggregator owns the job. */
 NT_MUST_CHECK int nt_api_reply_elsewhere(const struct nt_snapshot_job *job,
 					 const struct nt_httpd_request *request,
@@ -148,7 +159,7 @@ typedef int nt_api_handler(void *data, const struct nt_httpd_request *request,
 nt_api_handler nt_api_jobs, nt_api_job, nt_api_ranks, nt_api_links, nt_api_rebaseline, nt_api_nodes;
 nt_api_handler nt_api_timeline, nt_api_page, nt_api_page_asset;
 nt_api_handler nt_api_node_scores, nt_api_node_series;
-nt_api_handler nt_api_events, nt_api_rank_series, nt_api_steps, nt_api_communicators;
+nt_api_handler nt_api_agents, nt_api_events, nt_api_rank_series, nt_api_steps, nt_api_communicators;
 nt_api_handler nt_api_acknowledge, nt_api_unacknowledge, nt_api_silence, nt_api_unsilence;
 nt_api_handler nt_api_annotate;
 nt_api_handler nt_api_slow_ranks, nt_api_incidents, nt_api_incident;

@@ -221,6 +221,18 @@ const struct nt_snapshot_job *nt_api_find_job(const struct nt_snapshot *snapshot
 	return job;
 }
 
+const struct nt_snapshot_job *nt_api_find_own_job(const struct nt_snapshot *snapshot,
+						  const struct nt_httpd_request *request,
+						  struct nt_httpd_reply *reply, int *ret_r)
+{
+	const struct nt_snapshot_job *job = nt_api_find_job(snapshot, request, reply, ret_r);
+
+	if (!job || !job->is_summary)
+		return job;
+	*ret_r = nt_api_reply_elsewhere(job, request, reply);
+	return NULL;
+}
+
 int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
 {
 	const struct nt_api *api = data;

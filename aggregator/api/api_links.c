@@ -181,11 +181,9 @@ int nt_api_links(void *data, const struct nt_httpd_request *request, struct nt_h
 	    (query.cursor[0] != 'l' ||
 	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT32_MAX, &first) < 0))
 		return nt_api_bad_cursor(request, reply);
-	job = nt_api_find_job(snapshot, request, reply, &r);
+	job = nt_api_find_own_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
-	if (job->is_summary)
-		return nt_api_reply_elsewhere(job, request, reply);
 	for (size_t i = first; i < job->links; i++) {
 		if (json_array_size(items) == query.limit) {
 			(void)snprintf(next, sizeof(next), "l%zu", i);

@@ -11,7 +11,7 @@
 #include "engine/snapshot.h"
 #include "proto/json.h"
 
-static json_t *count_json(uint64_t count)
+json_t *nt_api_count(uint64_t count)
 {
 	return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
@@ -24,13 +24,14 @@ static json_t *limit_json(const struct nt_shortage_limit *limit)
 	failed |= json_object_set_new(object, "what", nt_json_text(limit->what));
 	failed |= json_object_set_new(object, "unit", nt_json_text(limit->unit));
 	failed |= json_object_set_new(object, "owner", nt_json_text(limit->owner));
-	failed |= json_object_set_new(object, "left_out", count_json(limit->left_out));
-	failed |= json_object_set_new(object, "owner_left_out", count_json(limit->owner_left_out));
+	failed |= json_object_set_new(object, "left_out", nt_api_count(limit->left_out));
+	failed |=
+		json_object_set_new(object, "owner_left_out", nt_api_count(limit->owner_left_out));
 	failed |= json_object_set_new(object, "cap", json_integer(limit->cap));
 	return failed ? NULL : nt_take(object);
 }
 
-static json_t *limits_json(const struct nt_snapshot_node *node)
+json_t *nt_api_limits(const struct nt_snapshot_node *node)
 {
 	nt_autojson json_t *list = json_array();
 
@@ -119,7 +120,7 @@ static json_t *node_json(struct nt_node_desk *desk, const struct nt_snapshot_nod
 	failed |= json_object_set_new(object, "state",
 				      json_string(node->silent ? "unobserved" : "observed"));
 	failed |= json_object_set_new(object, "seen", nt_json_time(node->last_seen_ns));
-	failed |= json_object_set_new(object, "limits", limits_json(node));
+	failed |= json_object_set_new(object, "limits", nt_api_limits(node));
 	failed |= json_object_set_new(object, "anomaly", anomaly_json(desk, node->name));
 	return failed ? NULL : nt_take(object);
 }

@@ -14,19 +14,6 @@ static int set(json_t *object, const char *name, json_t *value)
 	return json_object_set_new(object, name, value);
 }
 
-/* The job of the path, if this aggregator owns it. NULL: *ret_r is the handler's result. */
-static const struct nt_snapshot_job *find_own_job(const struct nt_snapshot *snapshot,
-						  const struct nt_httpd_request *request,
-						  struct nt_httpd_reply *reply, int *ret_r)
-{
-	const struct nt_snapshot_job *job = nt_api_find_job(snapshot, request, reply, ret_r);
-
-	if (!job || !job->is_summary)
-		return job;
-	*ret_r = nt_api_reply_elsewhere(job, request, reply);
-	return NULL;
-}
-
 /* ---- a rank ---------------------------------------------------------------------------------- */
 
 /* Returns 1 and a problem if the parameter is no metric. */
@@ -94,7 +81,7 @@ int nt_api_rank_series(void *data, const struct nt_httpd_request *request,
 	r = read_metric(request, reply, &metric);
 	if (r)
 		return r < 0 ? r : 0;
-	job = find_own_job(snapshot, request, reply, &r);
+	job = nt_api_find_own_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
 	count = -ENOENT;
@@ -166,7 +153,7 @@ int nt_api_steps(void *data, const struct nt_httpd_request *request, struct nt_h
 	    (query.cursor[0] != 'w' ||
 	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT64_MAX, &before) < 0))
 		return nt_api_bad_cursor(request, reply);
-	job = find_own_job(snapshot, request, reply, &r);
+	job = nt_api_find_own_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
 	if (api->options.series_desk)

@@ -111,24 +111,15 @@ int nt_store_silenced_until(struct nt_store *store, const char *id, uint64_t rea
 
 int nt_store_drop_silenced(struct nt_store *store, const char *id, const char *receiver)
 {
-	nt_autostmt sqlite3_stmt *remove = NULL;
 	uint64_t until_ns = 0;
-	int r;
+	int removed, r;
 
 	r = nt_store_silenced_until(store, id, nt_clock_real_ns(), &until_ns);
 	if (r < 0 || !until_ns)
 		return r;
-	r = nt_db_prepare(store->db,
-			  "DELETE FROM message WHERE incident = ? AND receiver = ?"
-			  " AND event = 'firing' AND state = 'waiting' AND attempts = 0",
-			  &remove);
-	if (r < 0)
-		return r;
-	nt_db_bind_text(remove, 1, id);
-	nt_db_bind_text(remove, 2, receiver);
-	r = nt_db_run(remove);
+	r = nt_store_remove_waiting(store, id, receiver, &removed);
 	if (r == 0)
-		atomic_fetch_add(&store->outbox_skipped, (uint64_t)sqlite3_changes(store->db));
+		atomic_fetch_add(&store->outbox_skipped, (uint64_t)removed);
 	return r;
 }
 

@@ -122,6 +122,10 @@ NT_MUST_CHECK int nt_store_touch(struct nt_store *store, const char *id);
 
 /* ---- store_outbox.c -------------------------------------------------------------------------- */
 
+/* Inside a transaction: removes the firing message that waits and of which no attempt was made. */
+NT_MUST_CHECK int nt_store_remove_waiting(struct nt_store *store, const char *incident,
+					  const char *receiver, int *ret_removed);
+
 enum nt_store_severity {
 	NT_STORE_SEVERITY_INFO,
 	NT_STORE_SEVERITY_WARNING,

@@ -124,9 +124,8 @@ static int read_sent_state(struct nt_store *store, const char *incident, const c
 	return r;
 }
 
-/* A message of higher severity replaces a waiting one without attempts. */
-static int replace_waiting(struct nt_store *store, const char *incident, const char *receiver,
-			   int *ret_replaced)
+int nt_store_remove_waiting(struct nt_store *store, const char *incident, const char *receiver,
+			    int *ret_removed)
 {
 	nt_autostmt sqlite3_stmt *remove = NULL;
 	int r;
@@ -140,7 +139,7 @@ static int replace_waiting(struct nt_store *store, const char *incident, const c
 	nt_db_bind_text(remove, 1, incident);
 	nt_db_bind_text(remove, 2, receiver);
 	r = nt_db_run(remove);
-	*ret_replaced = sqlite3_changes(store->db);
+	*ret_removed = sqlite3_changes(store->db);
 	return r;
 }
 
@@ -175,7 +174,7 @@ static int queue_beginning(struct nt_store *store, const struct nt_wire_incident
 		atomic_fetch_add(&store->flap_held, 1);
 	if (r)
 		return r < 0 ? r : 0;
-	r = replace_waiting(store, incident->id, receiver, &replaced);
+	r = nt_store_remove_waiting(store, incident->id, receiver, &replaced);
 	if (r < 0)
 		return r;
 	*ret_queued += replaced ? 0 : 1;
