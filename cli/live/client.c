@@ -410,14 +410,11 @@ int nt_client_stream(struct nt_client *client, const char *path,
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	result = curl_easy_perform(curl);
 	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	if (stream.is_over)
-		r = 0;
-	else if (result)
+	r = 0;
+	if (result && !stream.is_over)
 		r = explain_transport(client, result, ret_error);
 	else if (status != 200)
 		r = explain_status(client, status, &stream.reply, ret_error);
-	else
-		r = 0;
 	nt_buf_release(&stream.reply);
 	return r;
 }
