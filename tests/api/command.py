@@ -58,7 +58,9 @@ def without_colours(text):
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-class Command(unittest.TestCase):
+class OverRest(unittest.TestCase):
+    """Tests of the command over one server; `where` are the options that name it."""
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
@@ -71,6 +73,8 @@ class Command(unittest.TestCase):
         cls.server.stop()
         cls.directory.cleanup()
 
+
+class Command(OverRest):
     def rest(self, path):
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.server.port}{path}",

@@ -14,7 +14,7 @@ import time
 import unittest
 import urllib.parse
 
-from command import NEUTRACER, environment, run
+from command import NEUTRACER, OverRest, environment, run
 from screen import Screen
 from server import Server
 
@@ -65,19 +65,7 @@ class Large(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-class Top(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.server = Server(cls.directory.name)
-        cls.where = ["--server", f"http://127.0.0.1:{cls.server.port}",
-                     "--token-file", f"{cls.directory.name}/token"]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        cls.directory.cleanup()
-
+class Top(OverRest):
     def open(self, *words, columns=80, rows=24, where=None, **more):
         screen = Screen([NEUTRACER, "top", *(where or self.where), *words],
                         environment(TERM="xterm", **more), columns, rows)
