@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/term/text.h"
 #include "common/base/buf.h"
 #include "common/base/version.h"
 #include "common/http/token.h"
@@ -43,15 +44,6 @@ fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, .
 	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
 	va_end(ap);
 	return r;
-}
-
-/* The server's text is printed on a terminal: no control characters. */
-static void defuse(char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-	}
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -243,7 +235,7 @@ static int explain_status(const struct nt_client *client, long status, const str
 	if (reply->len && nt_json_load(reply->data, reply->len, &problem) == 0) {
 		(void)snprintf(detail, sizeof(detail), "%s",
 			       nt_json_get_text(problem, "detail", ""));
-		defuse(detail);
+		nt_text_defuse(detail); /* it is printed on a terminal */
 	}
 	if (status == 404 && problem)
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);

@@ -179,6 +179,10 @@ class Command(OverRest):
         self.refused(["incidents", "annotate", "f1", *self.where], 2, "annotate ID TEXT")
         self.refused(["incidents", "mute", "f1", *self.where], 2, "'mute' is none of")
         self.refused(["incidents", "silence", "none", *self.where], 8, "incident has this id")
+        self.refused(["incidents", "silence", "00000000000000f1", "--watch", *self.where], 2,
+                     "would repeat")
+        self.refused(["jobs", "rebaseline", "00000000000000a1", "--watch", *self.where], 2,
+                     "would repeat")
         self.refused(["jobs", "stop", "a1", *self.where], 2, "show, rebaseline")
         self.refused(["jobs", "rebaseline", "00000000000000ff", *self.where], 8, "no ")
 

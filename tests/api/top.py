@@ -266,9 +266,9 @@ class Top(OverRest):
         try:
             time.sleep(1)
             screen.press("3")
-            screen.await_text(r"\[3 nodes\]", seconds=8)
+            screen.await_text(r"\[3 nodes\]", seconds=20)
             screen.press("q")
-            self.assertEqual(screen.await_end(seconds=8), 0)
+            self.assertEqual(screen.await_end(seconds=20), 0)
         finally:
             self.server.process.send_signal(signal.SIGCONT)
 
