@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/term/text.h"
 #include "common/base/buf.h"
 #include "common/base/version.h"
 #include "common/http/token.h"
@@ -43,15 +44,6 @@ fail(struct nt_client_error *error, enum nt_exit exit, int r, const char *fmt, .
 	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
 	va_end(ap);
 	return r;
-}
-
-/* The server's text is printed on a terminal: no control characters. */
-static void defuse(char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-	}
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -247,7 +239,7 @@ static int explain_status(const struct nt_client *client, long status, const str
 	if (reply->len && nt_json_load(reply->data, reply->len, &problem) == 0) {
 		(void)snprintf(detail, sizeof(detail), "%s",
 			       nt_json_get_text(problem, "detail", ""));
-		defuse(detail);
+		nt_text_defuse(detail); /* it is printed on a terminal */
 	}
 	if (status == 403 && !strcmp(nt_json_get_text(problem, "code", ""), "client_certificate"))
 		return fail(error, NT_EXIT_NETWORK, -EACCES,
@@ -424,14 +416,11 @@ int nt_client_stream(struct nt_client *client, const char *path,
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");
 	result = curl_easy_perform(curl);
 	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	if (stream.is_over)
-		r = 0;
-	else if (result)
+	r = 0;
+	if (result && !stream.is_over)
 		r = explain_transport(client, result, ret_error);
 	else if (status != 200)
 		r = explain_status(client, status, &stream.reply, ret_error);
-	else
-		r = 0;
 	nt_buf_release(&stream.reply);
 	return r;
 }

@@ -98,6 +98,11 @@ int nt_incident_act(struct nt_client *client, const struct nt_live_config *confi
 			      act->word, act->args == 3 ? " TEXT" : "");
 		return NT_EXIT_USAGE;
 	}
+	if (config->watch) {
+		(void)fprintf(stderr, "neutracer incidents: --watch would repeat '%s'; omit it\n",
+			      act->word);
+		return NT_EXIT_USAGE;
+	}
 	if (send_act(client, act, config, &incident, &error) < 0)
 		return nt_live_fail(&error);
 	if (config->json)

@@ -54,6 +54,11 @@ int nt_job_act(struct nt_client *client, const struct nt_live_config *config)
 		return nt_live_no_memory();
 	if (strcmp(word, "show") == 0)
 		return show_job(client, config, (const char *)path.data);
+	if (strcmp(word, "rebaseline") == 0 && config->watch) {
+		(void)fprintf(stderr,
+			      "neutracer jobs: --watch would repeat 'rebaseline'; omit it\n");
+		return NT_EXIT_USAGE;
+	}
 	if (strcmp(word, "rebaseline") == 0)
 		return rebaseline_job(client, config, &path);
 	(void)fprintf(stderr,

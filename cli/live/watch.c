@@ -127,7 +127,7 @@ static void print_in_place(const struct printed *last, const struct printed *fai
 		     nt_style_begin(failure ? NT_STYLE_BAD : NT_STYLE_DIM, stdout));
 	print_line(head, strlen(head), columns);
 	if (rows > HEAD_ROWS)
-		print_lines(last->out, columns, rows - HEAD_ROWS);
+		print_lines(last->out ? last->out : "", columns, rows - HEAD_ROWS);
 }
 
 static void sleep_ns(uint64_t ns)

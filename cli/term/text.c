@@ -131,7 +131,7 @@ static size_t next_columns(const char *text, size_t *ret_length)
 		*ret_length = 1;
 		return 0;
 	}
-	while (((unsigned char)text[length] & 0xc0) == 0x80 && length < 4)
+	while (length < 4 && ((unsigned char)text[length] & 0xc0) == 0x80)
 		length++;
 	*ret_length = length;
 	columns = columns_of_code(decode(text, length));

@@ -85,17 +85,17 @@ static int add_incident_row(struct nt_table *table, const struct nt_top_view *vi
 static const char *job_slowdown(const struct nt_top_view *view, const json_t *job,
 				char text[NT_LIVE_TEXT])
 {
-	const json_t *incident, *worst = NULL;
-	size_t i;
+	const json_t *incidents = view->data->list[NT_TOP_INCIDENTS], *worst = NULL;
+	const bool is_concerned = json_array_size(json_object_get(job, "incidents")) > 0;
 
-	if (json_array_size(json_object_get(job, "incidents")))
-		json_array_foreach(view->data->list[NT_TOP_INCIDENTS], i, incident)
-		{
-			if (nt_top_concerns(job, incident) &&
-			    (!worst || nt_json_get_number(incident, "slowdown", 0) >
-					       nt_json_get_number(worst, "slowdown", 0)))
-				worst = incident;
-		}
+	for (size_t i = 0; i < json_array_size(incidents) && is_concerned; i++) {
+		const json_t *incident = json_array_get(incidents, i);
+
+		if (nt_top_concerns(job, incident) &&
+		    (!worst || nt_json_get_number(incident, "slowdown", 0) >
+				       nt_json_get_number(worst, "slowdown", 0)))
+			worst = incident;
+	}
 	return nt_live_slowdown(worst, text);
 }
 

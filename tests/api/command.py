@@ -58,7 +58,9 @@ def without_colours(text):
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-class Command(unittest.TestCase):
+class OverRest(unittest.TestCase):
+    """Tests of the command over one server; `where` are the options that name it."""
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
@@ -71,6 +73,8 @@ class Command(unittest.TestCase):
         cls.server.stop()
         cls.directory.cleanup()
 
+
+class Command(OverRest):
     def rest(self, path):
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.server.port}{path}",
@@ -175,6 +179,10 @@ class Command(unittest.TestCase):
         self.refused(["incidents", "annotate", "f1", *self.where], 2, "annotate ID TEXT")
         self.refused(["incidents", "mute", "f1", *self.where], 2, "'mute' is none of")
         self.refused(["incidents", "silence", "none", *self.where], 8, "incident has this id")
+        self.refused(["incidents", "silence", "00000000000000f1", "--watch", *self.where], 2,
+                     "would repeat")
+        self.refused(["jobs", "rebaseline", "00000000000000a1", "--watch", *self.where], 2,
+                     "would repeat")
         self.refused(["jobs", "stop", "a1", *self.where], 2, "show, rebaseline")
         self.refused(["jobs", "rebaseline", "00000000000000ff", *self.where], 8, "no ")
 

@@ -69,14 +69,14 @@ class Screen:
     def text(self):
         return "\n".join(self.rows).rstrip("\n")
 
-    def await_text(self, pattern, seconds=15):
+    def await_text(self, pattern, seconds=60):
         end = time.monotonic() + seconds
         while not re.search(pattern, self.text(), re.M):
             if time.monotonic() > end or not self.read(0.2):
                 raise AssertionError(f"no {pattern!r} in\n{self.text()}")
         return self.text()
 
-    def await_end(self, seconds=15):
+    def await_end(self, seconds=60):
         """The wait status; what is printed until then is read."""
         end = time.monotonic() + seconds
         while self.status is None and time.monotonic() < end:
