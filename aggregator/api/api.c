@@ -27,7 +27,7 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/api/v1/jobs/{id}/links", NT_HTTPD_READ, json, "limit cursor", nt_api_links},
 	{"GET", "/api/v1/jobs/{id}/timeline", NT_HTTPD_READ, json, "since first per_row limit",
 	 nt_api_timeline},
-	{"GET", "/api/v1/slow-ranks", NT_HTTPD_READ, json, "job class since limit cursor",
+	{"GET", "/api/v1/slow-ranks", NT_HTTPD_READ, json, "job class since at limit cursor",
 	 nt_api_slow_ranks},
 	{"GET", "/api/v1/incidents", NT_HTTPD_READ, json,
 	 "job class state severity since limit cursor", nt_api_incidents},

@@ -19,10 +19,10 @@ void nt_api_note_write(void *data, const struct nt_httpd_write *write)
 	if (!strcmp(write->path, "/api/v1/session"))
 		own.body_len = 0; /* it has no body, but clients may send a token in it */
 	nt_audit_add(api->audit, &own, nt_clock_real_ns());
-	nt_info("audit: status=%u token='%s' by_cookie=%s address=%s method=%s path='%s' "
+	nt_info("audit: status=%u token='%s' by_cookie=%s certificate='%s' address=%s method=%s path='%s' "
 		"request=%s",
 		write->status, write->identity->name, write->identity->by_cookie ? "yes" : "no",
-		write->address, write->method, write->path, write->request_id);
+		write->certificate, write->address, write->method, write->path, write->request_id);
 }
 
 int nt_api_audit(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)

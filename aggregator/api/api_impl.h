@@ -40,6 +40,8 @@ struct nt_api_query {
 	const char *cursor; /* ours, from an earlier page; or NULL */
 	const char *job, *class, *state, *severity, *node;
 	uint64_t since_ns;
+	bool has_at;
+	uint64_t at_ns; /* the state at this time, not now */
 };
 
 /*
@@ -53,7 +55,9 @@ NT_MUST_CHECK int nt_api_query_read(const struct nt_httpd_request *request, cons
 NT_MUST_CHECK int nt_api_bad_cursor(const struct nt_httpd_request *request,
 				    struct nt_httpd_reply *reply);
 
-/* Replies {"items": items, "next": next or null}. Consumes items, which may be NULL. */
+/* Sets the entity tag to a digest of the body. -ENOMEM. */
+NT_MUST_CHECK int nt_api_tag(struct nt_httpd_reply *reply);
+/* Replies {"items": items, "next": next or null}, with a tag. Consumes items, which may be NULL. */
 NT_MUST_CHECK int nt_api_reply_list(struct nt_httpd_reply *reply, json_t *items, const char *next);
 /* Replies with the object. Consumes it; NULL gives -ENOMEM. */
 NT_MUST_CHECK int nt_api_reply_object(struct nt_httpd_reply *reply, json_t *object);

@@ -32,7 +32,8 @@ static bool is_same(const char *a, const char *b)
 
 static bool is_slow(const struct nt_wire_incident *incident, const struct nt_api_query *query)
 {
-	return is_same(incident->state, "firing") && !is_same(incident->severity, "info") &&
+	return (query->has_at || is_same(incident->state, "firing")) &&
+	       !is_same(incident->severity, "info") &&
 	       (!query->class || is_same(query->class, incident->class)) &&
 	       incident->since_real_ns >= query->since_ns;
 }
@@ -137,6 +138,32 @@ static int collect_stored(const struct nt_api *api, const struct nt_snapshot *sn
 	return r;
 }
 
+/* Those at a past time, from the store. Returns 1 if the store has too many. */
+static int collect_past(const struct nt_api *api, const struct nt_snapshot *snapshot,
+			const struct nt_api_query *query, struct nt_store_page *page,
+			struct slow_rank_rows *rows)
+{
+	const struct nt_snapshot_job *job =
+		snapshot && query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
+	const struct nt_store_filter filter = {
+		.job = job ? job->key : query->job,
+		.attempt = job ? job->attempt : 0,
+		.class = query->class,
+		.since_ns = query->since_ns,
+		.at_ns = query->at_ns ? query->at_ns : 1,
+		.limit = NT_STORE_MAX_PAGE,
+	};
+	int r;
+
+	if (!api->options.store)
+		return 0;
+	r = nt_store_list(api->options.store, &filter, page);
+	for (size_t i = 0; r == 0 && i < page->count; i++)
+		if (is_slow(&page->incident[i]->incident, query))
+			r = add_culprits(rows, NULL, &page->incident[i]->incident);
+	return r == 0 && page->next ? 1 : r;
+}
+
 /* A cursor holds a position in the order, so paging continues if its row has disappeared. */
 struct slow_rank_cursor {
 	uint64_t slowdown_bits;
@@ -225,7 +252,7 @@ static bool is_observed(const struct slow_rank_row *row)
 	const struct nt_culprit *culprit = &row->incident->culprit[row->culprit];
 	const struct nt_snapshot_rank wanted = {.rank = culprit->rank}, *rank = NULL;
 
-	if (row->job->state == NT_JOB_UNOBSERVED)
+	if (!row->job || row->job->state == NT_JOB_UNOBSERVED)
 		return false;
 	if (row->job->ranks && is_same(culprit->kind, "rank"))
 		rank = bsearch(&wanted, row->job->rank, row->job->ranks, sizeof(wanted), by_rank);
@@ -280,7 +307,16 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 		return r < 0 ? r : 0;
 	if (query.cursor && parse_cursor(query.cursor, &cursor) < 0)
 		return nt_api_bad_cursor(request, reply);
-	if (snapshot) {
+	if (query.has_at) {
+		r = collect_past(api, snapshot, &query, &page, &rows);
+		if (r > 0)
+			return nt_httpd_problem(reply, request, 409, "too_many_incidents",
+						"more than %d incidents were open at that time; "
+						"ask for a job or a class",
+						NT_STORE_MAX_PAGE);
+		if (r < 0)
+			return r;
+	} else if (snapshot) {
 		r = collect(snapshot, &query, &rows);
 		if (r == 0)
 			r = collect_stored(api, snapshot, &query, &page, &rows);

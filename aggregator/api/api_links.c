@@ -151,7 +151,7 @@ static int reply_page(struct nt_httpd_reply *reply, const struct nt_snapshot_job
 	nt_autojson json_t *object = json_object();
 	nt_autojson json_t *list = items;
 	uint64_t over_cap = job->links_over_cap;
-	int failed = 0;
+	int failed = 0, r;
 
 	for (size_t i = 0; i < job->ranks; i++)
 		over_cap += job->rank[i].link_ends_over_cap;
@@ -159,7 +159,8 @@ static int reply_page(struct nt_httpd_reply *reply, const struct nt_snapshot_job
 	failed |= json_object_set_new(object, "next", next[0] ? json_string(next) : json_null());
 	failed |= json_object_set_new(object, "not_visible", visibility_json(job));
 	failed |= json_object_set_new(object, "over_cap", count(over_cap));
-	return failed ? -ENOMEM : nt_api_reply_object(reply, nt_take(object));
+	r = failed ? -ENOMEM : nt_api_reply_object(reply, nt_take(object));
+	return r < 0 ? r : nt_api_tag(reply);
 }
 
 int nt_api_links(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)

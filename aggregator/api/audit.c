@@ -90,6 +90,7 @@ json_t *nt_audit_entry_json(const struct nt_audit_entry *entry)
 	failed |= json_object_set_new(object, "number", json_integer((json_int_t)entry->number));
 	failed |= json_object_set_new(object, "time", nt_json_time(entry->real_ns));
 	failed |= json_object_set_new(object, "token", nt_json_text(entry->token));
+	failed |= json_object_set_new(object, "certificate", nt_json_text(entry->certificate));
 	failed |= json_object_set_new(object, "by_cookie", json_boolean(entry->by_cookie));
 	failed |= json_object_set_new(object, "address", nt_json_text(entry->address));
 	failed |= json_object_set_new(object, "method", nt_json_text(entry->method));
@@ -130,6 +131,7 @@ static bool parse_line(const char *text, size_t len, struct nt_audit_entry *ret_
 	if (number <= 0 || number > NT_AUDIT_MAX_NUMBER || status < 100 || status > 599 ||
 	    nt_clock_parse(time, strlen(time), &entry.real_ns) < 0 ||
 	    !get_word(object, "token", entry.token, sizeof(entry.token)) ||
+	    !get_word(object, "certificate", entry.certificate, sizeof(entry.certificate)) ||
 	    !get_word(object, "address", entry.address, sizeof(entry.address)) ||
 	    !get_word(object, "method", entry.method, sizeof(entry.method)) ||
 	    !get_word(object, "path", entry.path, sizeof(entry.path)) ||
@@ -344,6 +346,7 @@ void nt_audit_add(struct nt_audit *audit, const struct nt_httpd_write *write, ui
 	};
 
 	(void)snprintf(entry.token, sizeof(entry.token), "%s", write->identity->name);
+	(void)snprintf(entry.certificate, sizeof(entry.certificate), "%s", write->certificate);
 	(void)snprintf(entry.address, sizeof(entry.address), "%s", write->address);
 	(void)snprintf(entry.method, sizeof(entry.method), "%s", write->method);
 	(void)snprintf(entry.path, sizeof(entry.path), "%s", write->path);

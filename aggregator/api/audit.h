@@ -32,6 +32,7 @@ struct nt_audit_entry {
 	unsigned int status; /* from 400 on: refused */
 	bool by_cookie;
 	char token[NT_TOKEN_NAME_BYTES]; /* its name; "": none was valid */
+	char certificate[NT_HTTPD_CERTIFICATE_BYTES];
 	char address[NT_HTTPD_ADDRESS_BYTES], method[8], path[NT_HTTPD_PATH_BYTES];
 	char body[NT_AUDIT_BODY_BYTES + 1];
 	char request_id[24];

@@ -102,6 +102,7 @@ struct nt_store_filter {
 	uint32_t attempt; /* 0: all */
 	const char *class, *state, *severity; /* NULL: all */
 	uint64_t since_ns; /* incidents that began at or after it; 0: all */
+	uint64_t at_ns; /* incidents that were open at this time; 0: all */
 	uint64_t before; /* `number` of the last one of the previous page; 0: the newest */
 	size_t limit; /* 1 to NT_STORE_MAX_PAGE */
 };

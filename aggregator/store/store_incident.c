@@ -347,6 +347,7 @@ static void bind_filter(sqlite3_stmt *select, const struct nt_store_filter *filt
 	nt_db_bind_text(select, 5, filter->severity);
 	nt_db_bind_number(select, 6, filter->since_ns);
 	nt_db_bind_number(select, 7, filter->before ? filter->before : INT64_MAX);
+	nt_db_bind_number(select, 9, filter->at_ns);
 	nt_db_bind_number(select, 8, limit + 1); /* one extra row shows that there is a next page */
 }
 
@@ -365,6 +366,7 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 			  " GLOB '-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]'))"
 			  " AND (?2 = 0 OR attempt = ?2) AND (?3 IS NULL OR class = ?3)"
 			  " AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR severity = ?5)"
+			  " AND (?9 = 0 OR (since_ns <= ?9 AND (until_ns = 0 OR until_ns > ?9)))"
 			  " AND since_ns >= ?6 AND number < ?7 ORDER BY number DESC LIMIT ?8",
 			  &select);
 	if (r < 0)

@@ -62,37 +62,13 @@ static bool etag_matches(const struct nt_httpd_request *request, const char *eta
 	return !strcmp(header, "*") || strstr(header, quoted);
 }
 
-/*
- * Browsers must neither guess types nor frame, share or send on what is served. Only HTML loads
- * anything, and only from this server.
- */
-static void add_protection(struct MHD_Response *response, const char *content_type)
-{
-	bool is_page = content_type && !strncmp(content_type, "text/html", 9);
-
-	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	(void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	(void)MHD_add_response_header(
-		response, "Content-Security-Policy",
-		is_page ? "default-src 'none'; script-src 'self'; style-src 'self'; "
-			  "connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; "
-			  "base-uri 'none'; form-action 'none'"
-			: "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
-			  "form-action 'none'");
-	if (is_page)
-		(void)MHD_add_response_header(response, "Cross-Origin-Opener-Policy",
-					      "same-origin");
-}
-
 static void add_headers(struct MHD_Response *response, const struct nt_httpd_request *request,
 			const struct nt_httpd_reply *reply)
 {
 	char text[128];
 
 	(void)MHD_add_response_header(response, "X-Request-Id", request->id);
-	add_protection(response, reply->content_type);
+	nt_httpd_add_protection(response, reply->content_type);
 	(void)MHD_add_response_header(response, "Cache-Control",
 				      reply->etag[0] ? "no-cache" : "no-store");
 	if (reply->content_type && reply->status != 304)
@@ -152,12 +128,13 @@ static struct nt_slot *slot_of(struct MHD_Connection *connection)
 static enum MHD_Result stream(struct nt_httpd *httpd, struct nt_httpd_request *request,
 			      struct nt_httpd_reply *reply)
 {
+	struct nt_credential credential = nt_httpd_credential(request);
 	struct MHD_Response *response;
 	enum MHD_Result sent;
 	int r;
 
 	r = nt_streams_open(&httpd->streams, request->connection, slot_of(request->connection),
-			    &reply->stream, &response);
+			    &reply->stream, &credential, &response);
 	if (r == -EBUSY) {
 		reply->retry_after_s = RETRY_AFTER_S;
 		if (nt_httpd_problem(reply, request, 503, "too_many_streams",
@@ -487,6 +464,8 @@ static void init_streams(struct nt_httpd *httpd, const struct nt_httpd_options *
 	};
 
 	nt_streams_init(&httpd->streams, options->events, &httpd->slots, &limits);
+	httpd->streams.is_authorized = nt_httpd_still_authorizes;
+	httpd->streams.data = httpd;
 }
 
 static void init(struct nt_httpd *httpd, const struct nt_httpd_options *options)

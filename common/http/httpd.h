@@ -20,6 +20,7 @@ enum {
 	NT_HTTPD_MAX_HEADERS = 16 << 10, /* total bytes; 431 beyond */
 	NT_HTTPD_MAX_SEGMENTS = 4, /* {…} in one route */
 	NT_HTTPD_ADDRESS_BYTES = 46, /* an IPv6 address as text, and a NUL */
+	NT_HTTPD_CERTIFICATE_BYTES = 65, /* the common name in a certificate, and a NUL */
 	NT_HTTPD_PATH_BYTES = 256, /* of the path in a struct nt_httpd_write */
 };
 
@@ -114,6 +115,8 @@ struct nt_httpd_route {
  */
 struct nt_httpd_write {
 	const struct nt_httpd_identity *identity;
+	const char *
+		certificate; /* the common name in the client's certificate, printable and without quotes; "": none */
 	const char *address; /* of the client; "" if unknown */
 	const char *method, *request_id;
 	const char *path; /* percent-encoded: visible ASCII characters without quotes */

@@ -193,6 +193,33 @@ const struct nt_httpd_identity *nt_httpd_identity(const struct nt_httpd_request 
 	return &request->identity;
 }
 
+struct nt_credential nt_httpd_credential(const struct nt_httpd_request *request)
+{
+	struct nt_credential credential = {
+		.by_token = request->identity.scope != NT_TOKEN_NONE,
+		.by_session = request->session != NULL,
+	};
+
+	memcpy(credential.token_sum, request->token_sum, sizeof(credential.token_sum));
+	if (request->session)
+		nt_session_sum(request->session, credential.session_sum);
+	return credential;
+}
+
+bool nt_httpd_still_authorizes(void *data, const struct nt_credential *credential)
+{
+	struct nt_httpd *httpd = data;
+	uint64_t now_ns = nt_clock_mono_ns();
+	struct nt_token_holder holder;
+	struct nt_session session;
+
+	return !credential->by_token ||
+	       (nt_tokens_find_sum(httpd->tokens, credential->token_sum, now_ns, &holder) &&
+		(!credential->by_session ||
+		 nt_sessions_find_sum(&httpd->sessions, credential->session_sum, now_ns,
+				      &session)));
+}
+
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 static void describe(const char *id, enum nt_token_scope scope, uint64_t expires_ns,

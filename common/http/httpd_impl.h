@@ -81,6 +81,18 @@ NT_MUST_CHECK int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_req
 const char *nt_httpd_check_certificate(const struct nt_httpd *httpd,
 				       const struct nt_httpd_request *request);
 
+/* The common name in the client's certificate, if it is valid, or "". */
+void nt_httpd_certificate_name(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
+			       char text[NT_HTTPD_CERTIFICATE_BYTES]);
+
+/* What authorized the request. */
+struct nt_credential nt_httpd_credential(const struct nt_httpd_request *request);
+/* Whether it would still do so; data is the struct nt_httpd. A session is in use then. */
+bool nt_httpd_still_authorizes(void *data, const struct nt_credential *credential);
+
+/* Adds the headers that protect browsers, such as the Content-Security-Policy. */
+void nt_httpd_add_protection(struct MHD_Response *response, const char *content_type);
+
 /* Calls on_write, if the request is one for it. */
 void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
 			   unsigned int status);

@@ -29,6 +29,7 @@ struct nt_stream {
 	uint64_t number; /* of the last event in text */
 	bool has_topic;
 	char topic[NT_EVENT_TOPIC_BYTES];
+	struct nt_credential credential;
 	uint64_t opened_ns, ping_ns, taken_ns; /* monotonic: begin, next ping, last progress */
 	bool is_suspended, is_gone, has_ended;
 };
@@ -43,6 +44,14 @@ static int add_control(struct nt_stream *stream, const char *kind)
 	return nt_buf_printf(&stream->text, "id: %s\nevent: %s\ndata: {}\n\n", id, kind);
 }
 
+static bool may_read(const struct nt_stream *stream)
+{
+	const struct nt_streams *streams = stream->streams;
+
+	return !streams->is_authorized ||
+	       streams->is_authorized(streams->data, &stream->credential);
+}
+
 /* Reads news into the text. False: the stream ends. */
 static bool fill(struct nt_stream *stream, uint64_t now_ns)
 {
@@ -50,7 +59,7 @@ static bool fill(struct nt_stream *stream, uint64_t now_ns)
 	int r;
 
 	if (streams->is_closing || stream->is_gone ||
-	    now_ns - stream->opened_ns >= streams->limits.life_ns)
+	    now_ns - stream->opened_ns >= streams->limits.life_ns || !may_read(stream))
 		return false;
 	nt_buf_clear(&stream->text);
 	stream->taken = 0;
@@ -158,7 +167,7 @@ static int begin(struct nt_stream *stream, const struct nt_httpd_stream *wanted)
 
 static int new_stream(struct nt_streams *streams, struct MHD_Connection *connection,
 		      struct nt_slot *slot, const struct nt_httpd_stream *wanted,
-		      struct nt_stream **ret_stream)
+		      const struct nt_credential *credential, struct nt_stream **ret_stream)
 {
 	nt_autofree struct nt_stream *stream = calloc(1, sizeof(*stream));
 	int r;
@@ -170,6 +179,7 @@ static int new_stream(struct nt_streams *streams, struct MHD_Connection *connect
 	stream->slot = slot;
 	stream->opened_ns = nt_clock_mono_ns();
 	stream->ping_ns = stream->opened_ns + streams->limits.ping_ns;
+	stream->credential = *credential;
 	stream->has_topic = wanted->topic;
 	if (wanted->topic)
 		(void)snprintf(stream->topic, sizeof(stream->topic), "%s", wanted->topic);
@@ -184,7 +194,7 @@ static int new_stream(struct nt_streams *streams, struct MHD_Connection *connect
 
 int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connection,
 		    struct nt_slot *slot, const struct nt_httpd_stream *wanted,
-		    struct MHD_Response **ret_response)
+		    const struct nt_credential *credential, struct MHD_Response **ret_response)
 {
 	struct MHD_Response *response;
 	struct nt_stream *stream;
@@ -192,7 +202,7 @@ int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connectio
 
 	if (!streams->ring)
 		return -EBUSY;
-	r = new_stream(streams, connection, slot, wanted, &stream);
+	r = new_stream(streams, connection, slot, wanted, credential, &stream);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&streams->lock);
@@ -222,13 +232,17 @@ int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connectio
 
 /* ---- the pump -------------------------------------------------------------------------------- */
 
-/* Whether the peer has closed. libmicrohttpd does not look at suspended connections. */
+/*
+ * Whether the peer has closed, or may not read on. libmicrohttpd does not look at suspended
+ * connections.
+ */
 static bool look_at_peer(struct nt_stream *stream)
 {
 	char byte;
 
 	stream->is_gone =
-		stream->slot && recv(stream->slot->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+		(stream->slot && recv(stream->slot->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) ||
+		!may_read(stream);
 	return stream->is_gone;
 }
 

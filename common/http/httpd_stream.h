@@ -19,6 +19,7 @@
 #include "common/http/event_ring.h"
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
+#include "common/http/session.h"
 
 struct nt_stream;
 
@@ -36,6 +37,9 @@ struct nt_streams_stats {
 };
 
 struct nt_streams {
+	/* Whether a stream may go on: before each text, and once a second. NULL: always. */
+	bool (*is_authorized)(void *data, const struct nt_credential *credential);
+	void *data; /* for is_authorized */
 	struct nt_event_ring *ring; /* borrowed; NULL: no streams */
 	struct nt_streams_limits limits;
 	struct nt_slots *slots; /* borrowed */
@@ -59,10 +63,11 @@ void nt_streams_destroy(struct nt_streams *streams);
 
 /*
  * A response that streams the events that the reply wants. The caller owns the response, and queues
- * it on the connection. -EBUSY: over the limits; -ENOMEM.
+ * it on the connection. The stream ends when the credential is not accepted any more. -EBUSY: over the limits; -ENOMEM.
  */
 NT_MUST_CHECK int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connection,
 				  struct nt_slot *slot, const struct nt_httpd_stream *wanted,
+				  const struct nt_credential *credential,
 				  struct MHD_Response **ret_response);
 
 void nt_streams_stats(struct nt_streams *streams, struct nt_streams_stats *ret_stats);

@@ -5,7 +5,9 @@
  */
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
+#include <string.h>
 
+#include "common/base/ascii.h"
 #include "common/http/httpd_impl.h"
 
 /* NULL, or why the certificate is not accepted. */
@@ -28,15 +30,46 @@ static const char *verify(gnutls_session_t session, bool is_optional)
 	return status ? "the client certificate is not signed by an accepted authority" : NULL;
 }
 
+static gnutls_session_t session_of(const struct nt_httpd_request *request)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return info ? info->tls_session : NULL;
+}
+
 const char *nt_httpd_check_certificate(const struct nt_httpd *httpd,
 				       const struct nt_httpd_request *request)
 {
-	const union MHD_ConnectionInfo *info;
+	gnutls_session_t session;
 
 	if (!httpd->client_ca.len)
 		return NULL;
-	info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	if (!info || !info->tls_session)
-		return "this request requires TLS";
-	return verify(info->tls_session, httpd->is_client_cert_optional);
+	session = session_of(request);
+	return session ? verify(session, httpd->is_client_cert_optional)
+		       : "this request requires TLS";
+}
+
+void nt_httpd_certificate_name(const struct nt_httpd *httpd, const struct nt_httpd_request *request,
+			       char text[NT_HTTPD_CERTIFICATE_BYTES])
+{
+	const gnutls_datum_t *peer;
+	gnutls_x509_crt_t certificate;
+	char name[256];
+	size_t size = sizeof(name);
+	unsigned int count = 0;
+
+	text[0] = '\0';
+	if (!httpd->client_ca.len || nt_httpd_check_certificate(httpd, request))
+		return;
+	peer = gnutls_certificate_get_peers(session_of(request), &count);
+	if (!peer || !count || gnutls_x509_crt_init(&certificate) < 0)
+		return;
+	if (gnutls_x509_crt_import(certificate, peer, GNUTLS_X509_FMT_DER) == 0 &&
+	    gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, name,
+					  &size) == 0)
+		nt_ascii_copy(text, NT_HTTPD_CERTIFICATE_BYTES, name, size);
+	for (char *at = text; (at = strpbrk(at, "'\"\\"));) /* they would end a value in the log */
+		*at = '?';
+	gnutls_x509_crt_deinit(certificate);
 }

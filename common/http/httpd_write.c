@@ -56,8 +56,10 @@ void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_r
 			   unsigned int status)
 {
 	char address[NT_HTTPD_ADDRESS_BYTES], path[NT_HTTPD_PATH_BYTES];
+	char certificate[NT_HTTPD_CERTIFICATE_BYTES];
 	struct nt_httpd_write write = {
 		.identity = &request->identity,
+		.certificate = certificate,
 		.address = address,
 		.method = request->method,
 		.path = path,
@@ -69,6 +71,7 @@ void nt_httpd_report_write(const struct nt_httpd *httpd, const struct nt_httpd_r
 
 	if (!httpd->on_write || !request->is_write)
 		return;
+	nt_httpd_certificate_name(httpd, request, certificate);
 	format_address(request->connection, address);
 	format_path(&request->target, path);
 	httpd->on_write(httpd->data, &write);

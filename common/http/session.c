@@ -77,21 +77,26 @@ static void evict(struct nt_sessions *sessions)
 }
 
 /* All are compared, in constant time. False: there is no session of this id. */
-static bool find(const struct nt_sessions *sessions, const char *id, size_t len, size_t *ret_i)
+static bool find(const struct nt_sessions *sessions, const unsigned char *id_sum, size_t *ret_i)
 {
-	unsigned char sum[NT_SESSION_SUM_BYTES];
 	bool found = false;
 
-	if (len != NT_SESSION_TEXT_BYTES - 1)
-		return false;
-	SHA256((const unsigned char *)id, len, sum);
 	for (size_t i = 0; i < sessions->stats.now; i++) {
-		if (CRYPTO_memcmp(sum, sessions->slot[i].id_sum, sizeof(sum)) != 0)
+		if (CRYPTO_memcmp(id_sum, sessions->slot[i].id_sum, NT_SESSION_SUM_BYTES) != 0)
 			continue;
 		*ret_i = i;
 		found = true;
 	}
 	return found;
+}
+
+/* False: it has not the length of an id. */
+static bool sum_id(const char *id, size_t len, unsigned char ret_sum[NT_SESSION_SUM_BYTES])
+{
+	if (len != NT_SESSION_TEXT_BYTES - 1)
+		return false;
+	SHA256((const unsigned char *)id, len, ret_sum);
+	return true;
 }
 
 int nt_sessions_begin(struct nt_sessions *sessions,
@@ -121,15 +126,16 @@ int nt_sessions_begin(struct nt_sessions *sessions,
 	return 0;
 }
 
-bool nt_sessions_find(struct nt_sessions *sessions, const char *id, size_t len, uint64_t mono_ns,
-		      struct nt_session *ret_session)
+bool nt_sessions_find_sum(struct nt_sessions *sessions,
+			  const unsigned char id_sum[NT_SESSION_SUM_BYTES], uint64_t mono_ns,
+			  struct nt_session *ret_session)
 {
 	bool found;
 	size_t i;
 
 	pthread_mutex_lock(&sessions->lock);
 	drop_expired(sessions, mono_ns);
-	found = find(sessions, id, len, &i);
+	found = find(sessions, id_sum, &i);
 	if (found) {
 		if (sessions->slot[i].used_ns < mono_ns)
 			sessions->slot[i].used_ns = mono_ns;
@@ -139,12 +145,23 @@ bool nt_sessions_find(struct nt_sessions *sessions, const char *id, size_t len, 
 	return found;
 }
 
+bool nt_sessions_find(struct nt_sessions *sessions, const char *id, size_t len, uint64_t mono_ns,
+		      struct nt_session *ret_session)
+{
+	unsigned char sum[NT_SESSION_SUM_BYTES];
+
+	return sum_id(id, len, sum) && nt_sessions_find_sum(sessions, sum, mono_ns, ret_session);
+}
+
 void nt_sessions_end(struct nt_sessions *sessions, const char *id, size_t len)
 {
+	unsigned char sum[NT_SESSION_SUM_BYTES];
 	size_t i;
 
+	if (!sum_id(id, len, sum))
+		return;
 	pthread_mutex_lock(&sessions->lock);
-	if (find(sessions, id, len, &i)) {
+	if (find(sessions, sum, &i)) {
 		drop(sessions, i);
 		sessions->stats.ended++;
 	}
@@ -158,6 +175,11 @@ void nt_sessions_stats(struct nt_sessions *sessions, uint64_t mono_ns,
 	drop_expired(sessions, mono_ns);
 	*ret_stats = sessions->stats;
 	pthread_mutex_unlock(&sessions->lock);
+}
+
+void nt_session_sum(const char *id, unsigned char ret_sum[NT_SESSION_SUM_BYTES])
+{
+	(void)sum_id(id, NT_SESSION_TEXT_BYTES - 1, ret_sum);
 }
 
 void nt_session_csrf(const char *id, char ret_csrf[NT_SESSION_TEXT_BYTES])

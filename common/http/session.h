@@ -2,7 +2,7 @@
 /*
  * Sessions of an HTTP server: a browser exchanges a token for a cookie with a random id of 256 bits.
  * Sessions are in memory only, as SHA-256 sums of their ids. A session expires after 12 h, and after
- * 1 h without a request. At the cap, the token with the most sessions loses the one that was unused
+ * 1 h without a request; an open stream counts as one. At the cap, the token with the most sessions loses the one that was unused
  * for the longest time. All functions are thread-safe. Times are monotonic.
  */
 #ifndef NT_COMMON_HTTP_SESSION_H
@@ -28,6 +28,13 @@ enum {
 struct nt_session {
 	unsigned char token_sum[NT_SESSION_SUM_BYTES]; /* of the token that it was begun with */
 	uint64_t expires_ns; /* at the latest */
+};
+
+/* What a request was authorized by. A reply that does not end checks it again. */
+struct nt_credential {
+	unsigned char token_sum[NT_SESSION_SUM_BYTES], session_sum[NT_SESSION_SUM_BYTES];
+	bool by_token; /* false: no authorization is configured */
+	bool by_session; /* of that token */
 };
 
 struct nt_sessions_stats {
@@ -59,11 +66,19 @@ NT_MUST_CHECK int nt_sessions_begin(struct nt_sessions *sessions,
 bool nt_sessions_find(struct nt_sessions *sessions, const char *id, size_t len, uint64_t mono_ns,
 		      struct nt_session *ret_session);
 
+/* The same for a session of which only the sum of its id is known. */
+bool nt_sessions_find_sum(struct nt_sessions *sessions,
+			  const unsigned char id_sum[NT_SESSION_SUM_BYTES], uint64_t mono_ns,
+			  struct nt_session *ret_session);
+
 /* Ends the session, if there is one. */
 void nt_sessions_end(struct nt_sessions *sessions, const char *id, size_t len);
 
 void nt_sessions_stats(struct nt_sessions *sessions, uint64_t mono_ns,
 		       struct nt_sessions_stats *ret_stats);
+
+/* The sum of an id of the right length. */
+void nt_session_sum(const char *id, unsigned char ret_sum[NT_SESSION_SUM_BYTES]);
 
 /*
  * The CSRF token of a session is a hash of its id, so that it need not be kept. It does not disclose

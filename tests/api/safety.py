@@ -25,10 +25,10 @@ def authority(directory, name):
     openssl(directory, "req", "-x509", *key_of(name), "-days", "2", "-subj", f"/CN={name}", "-out", f"{name}.pem")
 
 
-def certificate(directory, name, signer, purpose, *more):
+def certificate(directory, name, signer, purpose, *more, subject=None):
     (directory / "extensions").write_text(
         f"subjectAltName=IP:127.0.0.1\nextendedKeyUsage={purpose}\nbasicConstraints=CA:FALSE\n")
-    openssl(directory, "req", *key_of(name), "-subj", f"/CN={name}", "-out", f"{name}.csr")
+    openssl(directory, "req", *key_of(name), "-subj", subject or f"/CN={name}", "-out", f"{name}.csr")
     openssl(directory, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signer}.pem", "-CAkey", f"{signer}-key.pem",
             "-CAcreateserial", "-extfile", "extensions", "-out", f"{name}.pem", *(more or ("-days", "2")))
 
@@ -37,7 +37,7 @@ def make_certificates(directory):
     authority(directory, "ca")
     authority(directory, "other-ca")
     certificate(directory, "cert", "ca", "serverAuth")
-    certificate(directory, "right", "ca", "clientAuth")
+    certificate(directory, "right", "ca", "clientAuth", subject="/CN=ri'gh\"t")
     certificate(directory, "wrong-authority", "other-ca", "clientAuth")
     certificate(directory, "wrong-purpose", "ca", "serverAuth")
     certificate(directory, "expired", "ca", "clientAuth", "-days", "-1")
@@ -151,8 +151,9 @@ def check_audit(server, secrets):
     wanted = [("alice", False, 202), ("bob", False, 403), ("line 1", True, 202), ("line 1", True, 403),
               ("line 1", True, 403), ("line 1", True, 403), ("line 1", False, 200), ("line 1", True, 204), ("line 1", False, 200),
               (None, False, 403)]
-    if newest != wanted:
-        raise SystemExit(f"the audit log has {newest}")
+    certificates = {entry["certificate"] for entry in json.loads(got[1])["items"]}
+    if newest != wanted or certificates != {"ri?gh??t", None}:
+        raise SystemExit(f"the audit log has {newest} of {certificates}")
 
 
 def main():

@@ -33,7 +33,7 @@ function flush() {
   sub(/'"'"'$/, "", name)
   if (name ~ /Cursor$/)
     name = "cursor"
-  if (name != "jobId" && name != "profileId" && name != "nodeName" && name != "receiverName")
+  if (name != "jobId" && name != "profileId" && name != "nodeName" && name != "receiverName" && name != "ifNoneMatch")
     words = words " " name
 }
 END { flush() }' docs/api/openapi.yaml | sort >"$work/contract"

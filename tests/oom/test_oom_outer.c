@@ -138,6 +138,7 @@ static int use_audit(void *data)
 	const struct nt_httpd_identity identity = {NT_TOKEN_ADMIN, true, "alice"};
 	const struct nt_httpd_write write = {
 		.identity = &identity,
+		.certificate = "a host",
 		.address = "::1",
 		.method = "POST",
 		.path = "/",

@@ -10,5 +10,6 @@ venv=$(tests/api/venv.sh) || {
 }
 tests/api/contract.py "$venv"
 tests/api/events.py
+tests/api/pages.py
 tests/api/metrics.py
 tests/api/safety.py

@@ -121,6 +121,29 @@ static void a_slow_rank_says_whether_it_is_still_observed(void **state)
 	assert_true(json_is_false(json_object_get(slow_rank(none, "node"), "observed")));
 }
 
+static void slow_ranks_of_a_past_time_come_from_the_store(void **state)
+{
+	static const struct {
+		const char *time, *ids;
+	} cases[] = {
+		{"2026-11-21T03:00:11Z", ""},    {"2026-11-21T03:00:12Z", "a1 "},
+		{"2026-11-21T03:59:59Z", "a1 "}, {"2026-11-21T04:00:12Z", ""},
+		{"1969-01-01T00:00:00Z", ""},    {"9999-01-01T00:00:00Z", ""},
+	};
+
+	(void)state;
+	put("a1", "resolved");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char target[128];
+		nt_autojson json_t *list = NULL;
+
+		(void)snprintf(target, sizeof(target), "/api/v1/slow-ranks?at=%s", cases[i].time);
+		list = get(target);
+		assert_string_equal(names(list, "incident"), cases[i].ids);
+	}
+	json_decref(get_status("/api/v1/slow-ranks?at=yesterday", 400));
+}
+
 static void a_cursor_leads_to_the_rest_of_the_slow_ranks(void **state)
 {
 	nt_autojson json_t *first = get("/api/v1/slow-ranks?limit=1");
@@ -542,6 +565,7 @@ int main(void)
 		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
 		TEST(a_slow_rank_says_whether_it_is_still_observed),
+		TEST(slow_ranks_of_a_past_time_come_from_the_store),
 		TEST(a_cursor_leads_to_the_rest_of_the_slow_ranks),
 		TEST(slow_ranks_are_filtered_by_job_class_and_time),
 		TEST(parameters_that_are_wrong_are_400),

@@ -43,6 +43,7 @@ static void add(unsigned int status, const char *body)
 	const struct nt_httpd_identity identity = {NT_TOKEN_ADMIN, true, "alice"};
 	const struct nt_httpd_write write = {
 		.identity = &identity,
+		.certificate = "a host",
 		.address = "2001:db8::1",
 		.method = "POST",
 		.path = "/api/v1/levels",

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sessions of the HTTP server: cookies, CSRF tokens, requests of other sites. */
+#include "common/http/event_ring.h"
 #include "common/http/session.h"
 #include "common/system/file.h"
 #include "tests/unit/common/httpd_echo.h"
+
+#include <time.h>
+
+static struct nt_event_ring *ring;
 
 static int begin_session(void *data, const struct nt_httpd_request *request,
 			 struct nt_httpd_reply *reply)
@@ -34,12 +39,21 @@ static int end_session(void *data, const struct nt_httpd_request *request,
 	return nt_httpd_session_end(request, reply);
 }
 
+static int stream(void *data, const struct nt_httpd_request *request, struct nt_httpd_reply *reply)
+{
+	(void)data;
+	(void)request;
+	reply->stream = (struct nt_httpd_stream){.is_wanted = true};
+	return 0;
+}
+
 static const struct nt_httpd_route session_routes[] = {
 	{"POST", "/session", NT_HTTPD_READ, "text/plain", NULL, begin_session},
 	{"GET", "/session", NT_HTTPD_READ, "text/plain", NULL, get_session},
 	{"DELETE", "/session", NT_HTTPD_READ, "text/plain", NULL, end_session},
 	{"GET", "/things/{id}", NT_HTTPD_READ, "text/plain", NULL, echo},
 	{"POST", "/things/{id}", NT_HTTPD_ADMIN, "text/plain", NULL, echo},
+	{"GET", "/events", NT_HTTPD_READ, "text/event-stream", NULL, stream},
 	{"GET", "/page", NT_HTTPD_OPEN, "text/html; charset=utf-8", NULL, echo},
 	{"POST", "/notes", NT_HTTPD_READ, "text/plain", NULL, echo},
 };
@@ -54,8 +68,21 @@ static int set_up_sessions(void **state)
 	with.route = session_routes;
 	with.routes = sizeof(session_routes) / sizeof(session_routes[0]);
 	with.token_file = token_file;
+	with.stream_ping_ns = with.stream_life_ns = 10 * NT_MINUTE;
+	if (nt_event_ring_new(NULL, &ring) < 0)
+		return -1;
+	with.events = ring;
 	return set_up_files(state) ||
 	       nt_file_create(token_file, 0600, tokens, sizeof(tokens) - 1) < 0 || start(&with);
+}
+
+static int tear_down_sessions(void **state)
+{
+	int r = tear_down(state);
+
+	nt_event_ring_free(ring);
+	ring = NULL;
+	return r;
 }
 
 #define ADMIN "Authorization: Bearer administrator-0123456789\r\n"
@@ -305,6 +332,57 @@ static void a_session_ends_with_its_token(void **state)
 	assert_int_equal(stats.sessions.ended, 1);
 }
 
+/* Its stream of events. Nothing is read of it yet. */
+static int open_stream(const char *headers)
+{
+	char request[256];
+	int fd = http_connect(nt_httpd_port(httpd));
+	int n = snprintf(request, sizeof(request), "GET /events HTTP/1.1\r\nHost: t\r\n%s\r\n",
+			 headers);
+
+	assert_int_equal(send(fd, request, (size_t)n, MSG_NOSIGNAL), n);
+	return fd;
+}
+
+static uint64_t streams(void)
+{
+	struct nt_httpd_stats stats;
+
+	nt_httpd_stats(httpd, &stats);
+	return stats.streams_now;
+}
+
+static void wait_for_streams(uint64_t count)
+{
+	while (streams() != count)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void a_stream_ends_with_its_session_or_token(void **state)
+{
+	static const char reader[] = "reader-0123456789ab read\n";
+	struct browser one = log_in(ADMIN), other = log_in(ADMIN), of_reader = log_in(READ);
+	nt_autoclose int ended = open_stream(one.cookie), of_cookie = open_stream(other.cookie);
+	nt_autoclose int of_token = open_stream(ADMIN), kept = open_stream(of_reader.cookie);
+	http_auto struct http_reply reply = {0};
+
+	(void)state;
+	wait_for_streams(4);
+	check(ask("DELETE", "/session", one.cookie, one.csrf, ""), 200, NULL);
+	reply = http_receive(ended);
+	assert_int_equal(reply.status, 200);
+	assert_int_equal(streams(), 3);
+
+	assert_int_equal(unlink(token_file), 0);
+	assert_int_equal(nt_file_create(token_file, 0600, reader, sizeof(reader) - 1), 0);
+	wait_for_streams(1);
+	check(ask("GET", "/things/a", of_reader.cookie, "", ""), 200, NULL);
+	assert_int_equal(streams(), 1);
+	(void)of_cookie;
+	(void)of_token;
+	(void)kept;
+}
+
 /* ---- protection in the browser ------------------------------------------------------------------ */
 
 static void check_protection(struct http_reply reply, const char *policy)
@@ -340,7 +418,7 @@ static void a_reply_is_not_framed_and_only_a_page_loads_its_own_files(void **sta
 	check_protection(get("/none", "Origin: http://evil.example\r\n"), nothing);
 }
 
-#define TEST_SESSIONS(fn) cmocka_unit_test_setup_teardown(fn, set_up_sessions, tear_down)
+#define TEST_SESSIONS(fn) cmocka_unit_test_setup_teardown(fn, set_up_sessions, tear_down_sessions)
 
 int main(void)
 {
@@ -356,6 +434,7 @@ int main(void)
 		TEST_SESSIONS(two_cookies_or_two_headers_of_them_authorize_nothing),
 		TEST_SESSIONS(long_and_many_cookies_are_refused_and_harm_nobody),
 		TEST_SESSIONS(a_session_ends_with_its_token),
+		TEST_SESSIONS(a_stream_ends_with_its_session_or_token),
 		TEST_SESSIONS(a_reply_is_not_framed_and_only_a_page_loads_its_own_files),
 	};
 
