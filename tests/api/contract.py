@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """contract.py VENV: the contract is valid OpenAPI, and the running server keeps it."""
+import base64
 import http.client
+import json
 import pathlib
 import subprocess
 import sys
@@ -36,6 +38,19 @@ def long_targets(server):
             asked.close()
 
 
+def timelines(server):
+    """The bytes of a timeline are as many as its rows and cells."""
+    for query in ("", "?per_row=3", "?first=6&limit=1000", "?since=2026-11-21T02:59:52Z", "?first=4294967295"):
+        asked = urllib.request.Request(f"http://127.0.0.1:{server.port}/api/v1/jobs/00000000000000a1/timeline{query}",
+                                       headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            timeline = json.load(answer)
+        for series in ("own", "waiting", "excess"):
+            size = len(base64.b64decode(timeline[series], validate=True))
+            if size != len(timeline["row_ranks"]) * len(timeline["cells"]):
+                raise SystemExit(f"timeline{query}: {size} bytes of {series}")
+
+
 def main():
     tools = pathlib.Path(sys.argv[1]) / "bin"
     subprocess.run([tools / "openapi-spec-validator", CONTRACT], check=True)
@@ -43,6 +58,7 @@ def main():
         if served(server) != pathlib.Path(CONTRACT).read_bytes():
             raise SystemExit(f"the server serves another contract than {CONTRACT}: rebuild it")
         long_targets(server)
+        timelines(server)
         done = subprocess.run(
             [tools / "st", "--no-color", "run", pathlib.Path(CONTRACT).resolve(),
              "--url", f"http://127.0.0.1:{server.port}",
