@@ -128,7 +128,8 @@ static void an_earlier_time_of_another_thread_ends_no_session(void **state)
 
 static void at_the_cap_the_token_with_most_sessions_loses_its_least_used(void **state)
 {
-	char of_bob[NT_SESSION_TEXT_BYTES], id[NT_SESSION_MAX_COUNT][NT_SESSION_TEXT_BYTES];
+	char of_bob[NT_SESSION_TEXT_BYTES], late[NT_SESSION_TEXT_BYTES],
+		id[NT_SESSION_MAX_COUNT][NT_SESSION_TEXT_BYTES];
 
 	(void)state;
 	begin(bob, 1, of_bob); /* the oldest of all */
@@ -142,6 +143,9 @@ static void at_the_cap_the_token_with_most_sessions_loses_its_least_used(void **
 	assert_true(is_open(id[1], NT_SESSION_MAX_COUNT + 3));
 	for (uint64_t i = 0; i < 2 * NT_SESSION_MAX_COUNT; i++)
 		begin(alice, NT_SESSION_MAX_COUNT + 4, id[0]);
+	begin(bob, NT_SESSION_MAX_COUNT + 4, late);
+	begin(alice, NT_SESSION_MAX_COUNT + 4, id[0]);
+	assert_true(is_open(late, NT_SESSION_MAX_COUNT + 4));
 	assert_true(is_open(of_bob, NT_SESSION_MAX_COUNT + 4));
 }
 
