@@ -4,10 +4,8 @@
  * maintains the store; the deciding thread, the notifier and HTTP have their own threads.
  */
 #include <errno.h>
-#include <grp.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include "aggregator/config.h"
 #include "aggregator/dead_man.h"
 #include "aggregator/receivers.h"
+#include "aggregator/run_user.h"
 #include "aggregator/service.h"
 #include "aggregator/store/store.h"
 #include "common/bus/node_key.h"
@@ -106,30 +105,6 @@ static int check_bus(void *data, char text[160])
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-static enum nt_exit become_user(const char *name)
-{
-	const struct passwd *user;
-	int r;
-
-	if (!name || !*name)
-		return NT_EXIT_OK;
-	errno = 0;
-	user = getpwnam(name);
-	if (!user) {
-		(void)nt_err(errno ? -errno : 0, "there is no user '%s'", name);
-		return NT_EXIT_CONFIG;
-	}
-	if (geteuid() == user->pw_uid)
-		return NT_EXIT_OK;
-	if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-	    setuid(user->pw_uid) < 0) {
-		r = -errno;
-		(void)nt_err(r, "switch to user '%s'", name);
-		return NT_EXIT_CONFIG;
-	}
-	return NT_EXIT_OK;
-}
 
 /* A spool is local to one machine; any other bus is shared among its readers. */
 static bool is_shared(const struct nt_aggregator_config *config)
@@ -571,7 +546,7 @@ static enum nt_exit run(const struct nt_aggregator_config *config)
 	sigset_t signals;
 	int r;
 
-	code = become_user(config->user);
+	code = nt_run_user_become(config->user);
 	if (code != NT_EXIT_OK)
 		return code;
 	r = take_signals(&signals);
