@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prints the directory of a Python environment with the packages of requirements.txt, made once and
-# kept in the user's cache. Status 77 and the reason where it cannot be made.
+# venv.sh [REQUIREMENTS]: prints the directory of a Python environment with these packages, by default
+# those of requirements.txt, made once and kept in the user's cache. Status 77 and the reason where it
+# cannot be made.
 set -euo pipefail
 
-requirements=tests/api/requirements.txt
+requirements=${1:-tests/api/requirements.txt}
 sum=$(cat "$requirements" <(python3 --version) | sha256sum | cut -c1-12)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/neutracer
 venv=$cache/api-$sum
