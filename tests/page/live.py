@@ -177,6 +177,11 @@ class Live:
         self.page.ask(f"{MAP}.focus()")
         self.page.until(f"({MAP}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'End', bubbles: true}})), "
                         "document.querySelector('#map-value').textContent.includes('03:00:12 to 03:00:22'))", 40)
+        self.page.press("n")
+        for column, work in (("End", 98), ("Home", 92)):
+            self.page.press(column)
+            said = self.text("#map-value")
+            holds(f"own work {work} % of a step" in said, f"what is appended is not in its place: {said}")
         asked = [url for url in self.page.requests if "/timeline" in url]
         holds(asked and all("since=" in url for url in asked), f"the whole timeline was read again: {asked}")
         self.server.put("resolved", "00000000000000f8")
@@ -266,6 +271,18 @@ class Live:
         holds(any(role == "application" and "arrow keys" in name for role, name in self.page.tree()), "the map has no name")
         levels = self.page.ask("[...document.querySelectorAll('h1,h2,h3')].filter(h => h.offsetParent).map(h => +h.tagName[1])")
         equal(levels[0], 1, "the first heading")
+
+    def test_without_events_the_page_asks_again_by_itself(self):
+        self.page.call("Network.setBlockedURLs", {"urls": ["*/api/v1/events*"]})
+        self.go("#/", "document.querySelector('#firing article')")
+        self.reload()
+        self.page.until("document.querySelector('#state').dataset.state === 'polling'")
+        holds(self.server.put("firing", "00000000000000f9"), "the store refuses")
+        self.page.until("document.querySelector('#incident-00000000000000f9')")
+        self.server.put("resolved", "00000000000000f9")
+        self.page.call("Network.setBlockedURLs", {"urls": []})
+        self.reload()
+        self.page.until("document.querySelector('#state').dataset.state === 'live'", 40)
 
     def test_what_does_not_exist_is_said(self):
         self.go("#/jobs/00000000000000ff", "document.querySelector('h1')?.textContent === 'Not found'")
