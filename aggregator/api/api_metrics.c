@@ -213,7 +213,7 @@ static const struct nt_metric table[METRICS] = {
 		 "Messages taken over from another aggregator, which may have sent them.", NULL},
 	[OUTBOX_FLAPS] = {NOTIFY "flaps_total", NT_METRIC_COUNTER,
 			  "Culprits whose incidents began and ended too often to send each.", NULL},
-	[OUTBOX_FLAPS_NOW] = {NOTIFY "flaps", NT_METRIC_GAUGE,
+	[OUTBOX_FLAPS_NOW] = {NOTIFY "flapping", NT_METRIC_GAUGE,
 			      "Culprits whose messages are held now, as they flap.", NULL},
 	[OUTBOX_FLAP_HELD] = {NOTIFY "flap_held_total", NT_METRIC_COUNTER,
 			      "Messages of beginnings that were held, as the culprit flaps.", NULL},
