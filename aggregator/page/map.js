@@ -170,9 +170,10 @@ export class RankMap {
     this.zoom.textContent = this.single ? "Show all ranks at once" : "Show single ranks";
     this.space.style.height = this.rows.rows * this.rowHeight() + AXIS + "px";
     this.port.style.height = this.height() + AXIS + "px";
-    this.caption.textContent = `${this.ranks} ranks over the last half hour, in cells of about ten seconds. ` +
+    this.port.hidden = !this.rows.rows;
+    this.caption.textContent = !this.rows.rows ? "No cells of this job are kept: it is too new, or ended before the aggregator began." : `${this.ranks} ranks over the last half hour, in cells of about ten seconds. ` +
       (all > 1 ? `One row shows, in each cell, the rank with the largest excess of ${all}. ` : "") + "Numbered frames mark incidents.";
-    this.hint = "Point at a cell, or use the arrow keys, to read its value. N: next culprit. Z: all or single ranks. Enter: the rank.";
+    this.hint = !this.rows.rows ? "" : "Point at a cell, or use the arrow keys, to read its value. N: next culprit. Z: all or single ranks. Enter: the rank.";
     if (!this.cursor)
       this.value.textContent = this.hint;
     this.draw();

@@ -53,7 +53,7 @@ export class LinkMatrix {
     this.watch.observe(this.figure);
     this.canvas.addEventListener("pointermove", (event) => {
       const box = this.canvas.getBoundingClientRect(), size = this.size();
-      this.move(Math.floor((event.clientY - box.top) / size), Math.floor((event.clientX - box.left - this.names) / size));
+      this.move(Math.floor((event.clientY - box.top) / size), Math.floor((event.clientX - box.left - NAMES) / size));
     });
     this.canvas.addEventListener("pointerleave", () => document.activeElement !== this.canvas && this.hide());
     this.canvas.addEventListener("focus", () => this.move(this.row, this.column));
@@ -83,19 +83,15 @@ export class LinkMatrix {
   }
 
   size() {
-    const count = Math.max(1, this.data?.names.length || 1), room = Math.min(SIZE, (this.figure.clientWidth || SIZE) - this.names);
+    const count = Math.max(1, this.data?.names.length || 1), room = Math.min(SIZE, (this.figure.clientWidth || SIZE) - NAMES);
     return Math.max(1, Math.min(24, room / count));
-  }
-
-  get names() {
-    return NAMES;
   }
 
   paint() {
     if (!this.data || !this.figure.isConnected)
       return;
     const count = this.data.names.length, size = this.size(), ratio = devicePixelRatio || 1, context = this.canvas.getContext("2d");
-    const width = this.names + Math.ceil(count * size), height = Math.ceil(count * size);
+    const width = NAMES + Math.ceil(count * size), height = Math.ceil(count * size);
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
     this.canvas.style.width = width + "px";
@@ -105,7 +101,7 @@ export class LinkMatrix {
     const [, read, [r, g, b]] = KINDS[this.kind];
     const most = Math.max(...[...this.data.cells.values()].map((cell) => read(cell) || 0), Number.MIN_VALUE);
     for (const [key, cell] of this.data.cells) {
-      const share = (read(cell) || 0) / most, x = this.names + key % MOST * size, y = Math.floor(key / MOST) * size;
+      const share = (read(cell) || 0) / most, x = NAMES + key % MOST * size, y = Math.floor(key / MOST) * size;
       context.fillStyle = read(cell) ? `rgba(${r},${g},${b},${.15 + .85 * share})` : "rgba(128,128,128,.25)";
       context.fillRect(x, y, Math.max(1, size - 1), Math.max(1, size - 1));
     }
@@ -114,11 +110,11 @@ export class LinkMatrix {
     context.textAlign = "right";
     const step = Math.max(1, Math.ceil(14 / size));
     for (let row = 0; row < count; row += step)
-      context.fillText(this.data.names[row], this.names - 6, (row + .5) * size + 4, this.names - 8);
+      context.fillText(this.data.names[row], NAMES - 6, (row + .5) * size + 4, NAMES - 8);
     if (this.cursor) {
       context.strokeStyle = ink("info");
       context.lineWidth = 2;
-      context.strokeRect(this.names + this.column * size, this.row * size, Math.max(3, size - 1), Math.max(3, size - 1));
+      context.strokeRect(NAMES + this.column * size, this.row * size, Math.max(3, size - 1), Math.max(3, size - 1));
     }
   }
 

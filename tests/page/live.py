@@ -285,6 +285,7 @@ class Live:
         self.page.until("document.querySelector('#state').dataset.state === 'live'", 40)
 
     def test_what_does_not_exist_is_said(self):
+        self.go("#/jobs/00000000000000b2", "document.querySelector('#map-help')?.textContent.startsWith('No cells of this job')")
         self.go("#/jobs/00000000000000ff", "document.querySelector('h1')?.textContent === 'Not found'")
         self.go("#/nowhere", "document.querySelector('.error')?.textContent === 'There is no such page.'")
         self.go("#/", "document.querySelector('#firing article')")
