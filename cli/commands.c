@@ -12,6 +12,7 @@ const struct nt_command nt_commands[] = {
 	{"incidents", "show incidents, or the details of one", nt_command_incidents},
 	{"events", "follow what happens: incidents, jobs and nodes", nt_command_events},
 	{"alert", "show the receivers of messages, or send one a test", nt_command_alert},
+	{"audit", "show who changed something, and which requests were refused", nt_command_audit},
 	{"level", "show the levels of detail, or set one", nt_command_level},
 	{"profile", "sample the stacks of a rank, and write a flame graph", nt_command_profile},
 	{"analyze", "find the culprit in recorded files", nt_command_analyze},

@@ -41,6 +41,7 @@ int nt_command_top(int argc, char **argv);
 int nt_command_analyze(int argc, char **argv);
 int nt_command_topics(int argc, char **argv);
 int nt_command_alert(int argc, char **argv);
+int nt_command_audit(int argc, char **argv);
 int nt_command_level(int argc, char **argv);
 int nt_command_profile(int argc, char **argv);
 int nt_command_detail(int argc, char **argv);

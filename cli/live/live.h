@@ -16,7 +16,7 @@
 struct nt_live_config {
 	char *server, *token_file, *ca_file, *cert_file, *key_file;
 	bool json;
-	char *job, *class, *state, *severity, *since;
+	char *job, *class, *state, *severity, *since, *at;
 	uint32_t limit;
 	uint64_t ttl_ns;
 	bool last;

@@ -15,6 +15,9 @@ static const struct nt_opt options[] = {
 		       "only this class: compute, network, host, storage, missing, hang, …"),
 	NT_LIVE_FILTER("since", since, "TIME", NULL,
 		       "only those slow since this time or later: 2026-11-21T03:00:00Z"),
+	NT_LIVE_FILTER(
+		"at", at, "TIME", NULL,
+		"those of a past time, as the stored incidents know it: 2026-11-21T03:00:00Z"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
 	 "exit with status 1 if a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},
 };
@@ -84,11 +87,15 @@ static int add_row(struct nt_table *table, const json_t *item)
 }
 
 /* An empty list differs between healthy jobs and no observed jobs. */
-static int print_nobody(struct nt_client *client)
+static int print_nobody(struct nt_client *client, const char *at)
 {
 	nt_autojson json_t *jobs = NULL;
 	struct nt_client_error error;
 
+	if (at && *at) {
+		(void)printf("No slow ranks at %s.\n", at);
+		return NT_EXIT_OK;
+	}
 	if (nt_client_list(client, "/api/v1/jobs", 1, &jobs, &error) < 0)
 		return nt_live_fail(&error);
 	if (json_array_size(jobs))
@@ -99,7 +106,7 @@ static int print_nobody(struct nt_client *client)
 	return NT_EXIT_OK;
 }
 
-static int print_table(const json_t *items)
+static int print_table(const json_t *items, const char *at)
 {
 	nt_auto(nt_table) struct nt_table *table = NULL;
 	size_t i, unobserved = 0;
@@ -114,7 +121,7 @@ static int print_table(const json_t *items)
 		unobserved += json_is_false(json_object_get(item, "observed"));
 	}
 	nt_table_print(table, stdout);
-	if (unobserved)
+	if (unobserved && !(at && *at))
 		(void)printf("\nWithout data for 10 s, and slow before that: %zu of %zu. Is "
 			     "neutracer-agent running there?\n",
 			     unobserved, json_array_size(items));
@@ -133,14 +140,16 @@ static int run(struct nt_client *client, const struct nt_live_config *config)
 	if (nt_buf_printf(&path, "/api/v1/slow-ranks") < 0 ||
 	    nt_client_parameter(&path, "job", config->job) < 0 ||
 	    nt_client_parameter(&path, "class", config->class) < 0 ||
-	    nt_client_parameter(&path, "since", config->since) < 0)
+	    nt_client_parameter(&path, "since", config->since) < 0 ||
+	    nt_client_parameter(&path, "at", config->at) < 0)
 		return nt_live_no_memory();
 	if (nt_client_list(client, (const char *)path.data, 0, &items, &error) < 0)
 		return nt_live_fail(&error);
 	if (config->json)
 		code = nt_live_print_list(items);
 	else
-		code = json_array_size(items) ? print_table(items) : print_nobody(client);
+		code = json_array_size(items) ? print_table(items, config->at)
+					      : print_nobody(client, config->at);
 	if (code == NT_EXIT_OK && config->exit_code && json_array_size(items))
 		return NT_EXIT_FINDING;
 	return code;

@@ -136,6 +136,22 @@ class Command(OverRest):
         self.assertRegex(lines[2], r"^gpu-02 +2 +unobserved +- +- +- +-")
         self.assertRegex(self.ask("nodes", "gpu-01"), r"^learning: score 0\.0, threshold \d+")
 
+    def test_a_past_time_is_asked_of_the_stored_incidents(self):
+        self.assertEqual(self.ask("slow-ranks", "--at", "2020-01-01T00:00:00Z"),
+                         "No slow ranks at 2020-01-01T00:00:00Z.\n")
+        refused = run("slow-ranks", "--at", "yesterday", *self.where)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("'at' is a time of RFC 3339", refused.stderr)
+
+    def test_the_audit_log_shows_who_changed_what(self):
+        self.ask("incidents", "annotate", "00000000000010f8", "for the audit")
+        lines = self.ask("audit").splitlines()
+        self.assertRegex(lines[0], r"^TIME +TOKEN +ADDRESS +METHOD +PATH +STATUS")
+        self.assertRegex(lines[1], r"^20.* line 1 +127\.0\.0\.1 +POST +/api/v1/incidents/00000000000010f8/annotate +20")
+        self.assertEqual(len(self.ask("audit", "--limit", "1").splitlines()), 2)
+        newest = json.loads(self.ask("audit", "--json", "--limit", "1"))["items"]
+        self.assertEqual([item["method"] for item in newest], ["POST"])
+
     def test_filters_reach_the_server(self):
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--job", "resnet"))
         self.assertIn("No slow ranks.", self.ask("slow-ranks", "--class", "network"))
