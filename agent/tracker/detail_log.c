@@ -27,6 +27,8 @@ struct nt_detail_log {
 	/* So far: of the kernel side, without room, and what the messages have reported. */
 	struct detail_count kernel[NT_DETAIL_KIND_END], reported[NT_DETAIL_KIND_END];
 	uint64_t no_room[NT_DETAIL_KIND_END];
+	/* Calls that were drawn here. One that was observed with a probability stands for several. */
+	double seen[NT_DETAIL_KIND_END], lost[NT_DETAIL_KIND_END];
 	uint32_t records;
 	struct nt_detail_call record[NT_DETAIL_LOG_RECORDS];
 	uint64_t word[NT_DETAIL_LOG_RECORDS][NT_DETAIL_LOG_WORDS];
@@ -123,6 +125,7 @@ enum nt_detail_log_result nt_detail_log_draw(struct nt_detail_log *log, uint32_t
 
 	if ((unsigned int)call->kind >= NT_DETAIL_KIND_END || !(call->probability > 0))
 		return NT_DETAIL_LOG_LOST;
+	log->seen[call->kind] += 1 / call->probability;
 	switch (nt_detail_draw(&log->rate[call->kind], now_ns >> LOG_SHIFT,
 			       nt_detail_log_most(rate, call->kind), random, &threshold)) {
 	case NT_DETAIL_TAKE:
@@ -130,6 +133,7 @@ enum nt_detail_log_result nt_detail_log_draw(struct nt_detail_log *log, uint32_t
 	case NT_DETAIL_PASS:
 		return NT_DETAIL_LOG_PASSED;
 	default:
+		log->lost[call->kind] += 1 / call->probability;
 		return NT_DETAIL_LOG_LOST;
 	}
 	return append(log, call, call->probability * ((double)threshold + 1) / 4294967296.0);
@@ -160,8 +164,8 @@ bool nt_detail_log_is_full(const struct nt_detail_log *log)
 static struct detail_count so_far(const struct nt_detail_log *log, int kind)
 {
 	return (struct detail_count){
-		.seen = log->kernel[kind].seen + log->rate[kind].seen,
-		.lost = log->kernel[kind].lost + log->rate[kind].lost + log->no_room[kind],
+		.seen = log->kernel[kind].seen + (uint64_t)log->seen[kind],
+		.lost = log->kernel[kind].lost + (uint64_t)log->lost[kind] + log->no_room[kind],
 	};
 }
 

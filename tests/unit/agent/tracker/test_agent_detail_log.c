@@ -275,6 +275,34 @@ static void counts_of_the_kernel_side_are_added_to_their_kinds(void **unused)
 	nt_detail_log_free(log);
 }
 
+/* Context switches in slices of a tenth of the time: each stands for ten, taken, passed over or lost. */
+static void a_call_observed_with_a_probability_counts_as_several(void **unused)
+{
+	struct nt_detail_log *log = nt_detail_log_new(0);
+	struct nt_detail_call call = call_of(NT_DETAIL_KIND_SCHED, 5);
+	double estimate = 0.0;
+	uint64_t seen = 0;
+
+	(void)unused;
+	call.probability = 0.1;
+	for (int second = 0; second < 50; second++) {
+		struct nt_detail detail;
+
+		for (int i = 0; i < 1000; i++)
+			(void)nt_detail_log_draw(log, RATE, &call, second * 2 * NT_SECOND, draw());
+		detail = fill(log, 6);
+		for (size_t i = 0; i < detail.records; i++)
+			estimate += 1 / detail.record[i].probability;
+		assert_int_equal(detail.counts, 1);
+		seen += detail.count[0].seen;
+		estimate += (double)detail.count[0].lost;
+		nt_detail_log_clear(log, 6);
+	}
+	assert_in_range(seen, 499900, 500100);
+	assert_true(estimate > 0.8 * (double)seen && estimate < 1.2 * (double)seen);
+	nt_detail_log_free(log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +315,7 @@ int main(void)
 		cmocka_unit_test(without_an_aim_all_calls_are_lost),
 		cmocka_unit_test(a_new_aim_within_a_period_scales_the_probability),
 		cmocka_unit_test(counts_of_the_kernel_side_are_added_to_their_kinds),
+		cmocka_unit_test(a_call_observed_with_a_probability_counts_as_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
