@@ -90,7 +90,7 @@ static void notes_have_a_cap_and_keep_their_order(void **state)
 	(void)state;
 	assert_int_equal(put_as("a1", "firing", "critical", 1), 0);
 	for (int i = 0; i < NT_STORE_MAX_NOTES; i++) {
-		char text[16];
+		char text[32];
 
 		(void)snprintf(text, sizeof(text), "note %d", i);
 		assert_int_equal(nt_store_act(store, "a1",
