@@ -148,13 +148,15 @@ def volumes_are_mounted_and_mounts_have_volumes():
 
 @test
 def settings_are_options_of_the_programs():
+    def table(*command):
+        text = subprocess.run([*command, "--print-options"], check=True, capture_output=True, text=True).stdout
+        return [line.split("\t") for line in text.splitlines()]
+
     for program in ("agent", "aggregator"):
-        table = subprocess.run([f"{BIN}/neutracer-{program}", "--print-options"], check=True,
-                               capture_output=True, text=True).stdout
-        rows = [line.split("\t") for line in table.splitlines()]
+        rows = table(f"{BIN}/neutracer-{program}")
         keys, variables = {row[2] for row in rows}, {row[1] for row in rows}
-        # Of the command, which is at hand in the aggregator's pod.
-        variables |= {"NT_SERVER", "NT_TOKEN_FILE", "NT_CA_FILE"}
+        # The command is at hand in the aggregator's pod.
+        variables |= {row[1] for row in table(f"{BIN}/neutracer", "jobs")} - {"-"}
         for name in SETS:
             objects = render(name)
             assert set(settings(objects, program)) <= keys, set(settings(objects, program)) - keys
