@@ -46,11 +46,6 @@ enum {
 
 /* ---- replying -------------------------------------------------------------------------------- */
 
-static void release_reply(struct nt_httpd_reply *reply)
-{
-	nt_buf_release(&reply->body);
-}
-
 static bool etag_matches(const struct nt_httpd_request *request, const char *etag)
 {
 	const char *header = nt_httpd_header(request, "If-None-Match");
@@ -106,7 +101,7 @@ static enum MHD_Result send_reply(struct nt_httpd *httpd, const struct nt_httpd_
 						   reply->body.data ? MHD_RESPMEM_MUST_FREE
 								    : MHD_RESPMEM_PERSISTENT);
 	if (!response) {
-		release_reply(reply);
+		nt_buf_release(&reply->body);
 		return MHD_NO;
 	}
 	reply->body = (struct nt_buf){0};
@@ -166,11 +161,11 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 	r = request->route->handle(httpd->data, request, &reply);
 	if (r < 0) {
 		atomic_fetch_add(&httpd->handler_errors, 1);
-		release_reply(&reply);
+		nt_buf_release(&reply.body);
 		reply = (struct nt_httpd_reply){0};
 		if (nt_httpd_problem(&reply, request, 500, "internal", "internal error: %s",
 				     strerrordesc_np(-r)) < 0) {
-			release_reply(&reply);
+			nt_buf_release(&reply.body);
 			return MHD_NO;
 		}
 	} else if (reply.status == 200 && etag_matches(request, reply.etag)) {
@@ -238,16 +233,34 @@ static enum MHD_Result take_body(struct nt_httpd *httpd, struct nt_httpd_request
 	return request->discarded > DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
 }
 
+static void release_request(struct nt_slot *slot)
+{
+	struct nt_httpd_request *request = slot->request;
+
+	if (!request)
+		return;
+	nt_buf_release(&request->body);
+	nt_buf_release(&request->refusal.body);
+	free(request);
+	slot->request = NULL;
+}
+
+/* A header that libmicrohttpd itself refuses is not reported as completed: the slot has it, too. */
 static void *on_target(void *data, const char *uri, struct MHD_Connection *connection)
 {
-	struct nt_httpd_request *request = calloc(1, sizeof(*request));
+	struct nt_slot *slot = slot_of(connection);
+	struct nt_httpd_request *request;
 
 	(void)data;
-	(void)connection;
+	if (!slot)
+		return NULL;
+	release_request(slot);
+	request = calloc(1, sizeof(*request));
 	if (request && uri) {
 		request->target_end = uri + strlen(uri);
 		request->target_error = nt_target_parse(uri, strlen(uri), &request->target);
 	}
+	slot->request = request;
 	return request;
 }
 
@@ -276,18 +289,14 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **c
 			 enum MHD_RequestTerminationCode code)
 {
 	struct nt_slot *slot = slot_of(connection);
-	struct nt_httpd_request *request = *context;
 	struct nt_httpd *httpd = data;
 
 	(void)code;
-	if (request) {
-		nt_buf_release(&request->body);
-		release_reply(&request->refusal);
-		free(request);
-		*context = NULL;
-	}
-	if (slot)
-		nt_slots_idle(&httpd->slots, slot, nt_clock_mono_ns());
+	*context = NULL;
+	if (!slot)
+		return;
+	release_request(slot);
+	nt_slots_idle(&httpd->slots, slot, nt_clock_mono_ns());
 }
 
 static void on_connection(void *data, struct MHD_Connection *connection, void **context,
@@ -298,6 +307,8 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	struct nt_slot *slot = NULL;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*context)
+			release_request(*context);
 		/* The socket is closed after this. */
 		nt_slots_leave(&httpd->slots, *context);
 		*context = NULL;

@@ -36,6 +36,7 @@ struct nt_slot {
 	int fd; /* borrowed */
 	uint64_t deadline_ns; /* monotonic */
 	bool is_reserved, is_cut;
+	void *request; /* the owner's: of the connection, now; not touched here */
 };
 
 struct nt_slots_stats {
