@@ -12,7 +12,7 @@
 #include "aggregator/notify/kube_event.h"
 #include "aggregator/notify/webhook.h"
 #include "common/bus/bus.h"
-#include "common/http/httpd.h"
+#include "common/http/listener.h"
 #include "common/http/token.h"
 #include "common/kube/kube.h"
 #include "common/options/opt.h"
@@ -146,7 +146,7 @@ static int run(const uint8_t *data, size_t size)
 		load_tokens(data + 1, size - 1);
 		break;
 	default:
-		(void)nt_httpd_listen_is_sound(text);
+		(void)nt_listener_is_sound(text);
 		(void)nt_bus_url_is_sound(text);
 		(void)nt_http_url_is_valid(text);
 		(void)nt_kube_name_is_sound(text);
