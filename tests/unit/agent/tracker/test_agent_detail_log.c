@@ -301,6 +301,13 @@ static void a_call_observed_with_a_probability_counts_as_several(void **unused)
 	assert_in_range(seen, 499900, 500100);
 	assert_true(estimate > 0.8 * (double)seen && estimate < 1.2 * (double)seen);
 	nt_detail_log_free(log);
+	/* Without a rate all are lost. */
+	log = nt_detail_log_new(0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(nt_detail_log_draw(log, 0, &call, 0, 0), NT_DETAIL_LOG_LOST);
+	assert_in_range(fill(log, 6).count[0].seen, 999, 1000);
+	assert_in_range(fill(log, 6).count[0].lost, 999, 1000);
+	nt_detail_log_free(log);
 }
 
 int main(void)

@@ -83,6 +83,30 @@ static void a_broken_relation_alarms_though_each_metric_is_in_its_range(void **s
 	nt_anomaly_node_free(at.node);
 }
 
+/* The same, and one metric that leaves its range, by less than what the others are off together. */
+static void what_left_its_range_is_named_before_what_relates_unusually(void **state)
+{
+	struct nt_anomaly_metric metric[NT_ANOMALY_RANKED];
+	struct sim_node at;
+	double value[SIM_METRICS];
+
+	(void)state;
+	sim_open(&at, 3, NT_ANOMALY_METHOD_CHART);
+	sim_run(&at, LEARNED);
+	for (int i = 0; i < 60 && !at.score.is_alarm; i++) {
+		sim_row(&at.sim, at.minute, value);
+		for (int j = 0; j < 9; j += 3)
+			value[j] = (sim_phase(at.minute) > 0.7 ? 0.5 : 0.9) * at.sim.scale[j];
+		value[4] += 0.18 * at.sim.scale[4];
+		sim_take(&at, value, NULL);
+	}
+	assert_true(at.score.is_alarm);
+	assert_true(nt_anomaly_node_explain(at.node, metric) > 1);
+	assert_string_equal(metric[0].name, "m4");
+	assert_true(metric[0].share < metric[1].share);
+	nt_anomaly_node_free(at.node);
+}
+
 static void constants_gaps_and_nonsense_do_not_alarm(void **state)
 {
 	static const double nonsense[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
@@ -342,6 +366,7 @@ int main(void)
 		cmocka_unit_test(a_healthy_node_stays_quiet_and_learning_ends),
 		cmocka_unit_test(a_fault_alarms_within_minutes_and_names_its_metric),
 		cmocka_unit_test(a_broken_relation_alarms_though_each_metric_is_in_its_range),
+		cmocka_unit_test(what_left_its_range_is_named_before_what_relates_unusually),
 		cmocka_unit_test(constants_gaps_and_nonsense_do_not_alarm),
 		cmocka_unit_test(a_single_wild_row_does_not_alarm),
 		cmocka_unit_test(a_lasting_new_level_becomes_normal),

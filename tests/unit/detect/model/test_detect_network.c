@@ -243,6 +243,27 @@ static void ranks_that_poll_are_queued_while_they_wait(void **state)
 	sim_free(&sim);
 }
 
+/* Before anything is slow, packets are sent again for a while: that does not make them usual. */
+static void a_loss_that_goes_on_does_not_become_usual(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 41);
+	for (uint32_t i = 0; i < 8; i++)
+		sim.rank[i].traced = true;
+	sim_pass(&sim, detect, 40);
+	sim.rank[3].retransmits = 20.0;
+	sim_pass(&sim, detect, 20);
+	sim.comm[0].transfer *= 2.0;
+	(void)sim_run(&sim, detect, 30);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	assert_string_equal(sim_firing(detect, 0)->cause, "tcp loss");
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /*
  * Two communicators, and no times of calls: no transfer can be measured. One of them becomes slow. What is
  * said of it, if the sockets send so many packets again.
@@ -493,6 +514,7 @@ int main(void)
 		cmocka_unit_test(a_host_without_free_processors_is_not_a_slow_network),
 		cmocka_unit_test(the_rest_of_starving_is_noise),
 		cmocka_unit_test(ranks_that_poll_are_queued_while_they_wait),
+		cmocka_unit_test(a_loss_that_goes_on_does_not_become_usual),
 		cmocka_unit_test(a_network_that_loses_packets_is_named_without_its_transfers),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
