@@ -63,15 +63,21 @@ static void copy_text(const char *text, char *to, size_t size)
 	(void)nt_text_clean(text, strlen(text), to, size - 1);
 }
 
-/* NULL at the cap. */
+static bool is_job_key(const char *key)
+{
+	return strcmp(key, BUS) != 0 && strcmp(key, AGENTS) != 0;
+}
+
+/* NULL at the cap. Jobs leave room for what silences all of them. */
 static struct target *find_target(struct nt_dead_man *dead_man, const char *key)
 {
+	const size_t reserved = is_job_key(key) ? NT_DEAD_MAN_RESERVED : 0;
 	struct target *target;
 
 	for (size_t i = 0; i < dead_man->targets; i++)
 		if (!strcmp(dead_man->target[i].key, key))
 			return &dead_man->target[i];
-	if (dead_man->targets == NT_DEAD_MAN_TARGETS) {
+	if (dead_man->targets + reserved >= NT_DEAD_MAN_TARGETS) {
 		dead_man->left_out++;
 		return NULL;
 	}
@@ -86,7 +92,7 @@ static struct target *find_target(struct nt_dead_man *dead_man, const char *key)
 
 static bool is_job(const struct target *target)
 {
-	return strcmp(target->key, BUS) != 0 && strcmp(target->key, AGENTS) != 0;
+	return is_job_key(target->key);
 }
 
 void nt_dead_man_adopt(struct nt_dead_man *dead_man, const struct nt_wire_incident *incident)

@@ -18,8 +18,8 @@
 #define NT_DEAD_MAN_CLASS "unobserved"
 
 enum {
-	NT_DEAD_MAN_TARGETS =
-		64, /* the bus, the cluster, and jobs; further jobs are not looked at */
+	NT_DEAD_MAN_TARGETS = 64, /* further jobs are not looked at */
+	NT_DEAD_MAN_RESERVED = 2, /* of these, for the bus and the cluster */
 };
 
 struct nt_dead_man_options {

@@ -61,8 +61,8 @@ NT_DEFINE_AUTO(nt_notify, nt_notify_stop)
 void nt_notify_wake(void *notify);
 
 /*
- * Heartbeats are sent until this monotonic time, and none before the first call: whoever calls it
- * knows that the aggregator works. From any thread.
+ * Heartbeats are sent until this monotonic time, and none before the first call. It is called while
+ * the detection loop runs. From any thread.
  */
 void nt_notify_keep_alive(struct nt_notify *notify, uint64_t until_ns);
 

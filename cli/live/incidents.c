@@ -45,7 +45,7 @@ static const struct nt_opt_program program = {
 	.description =
 		"Without an argument, lists the incidents, the newest first. With the id of "
 		"one, shows the culprit, the onset, the cost, the evidence and the stacks.\n\n"
-		"acknowledge records that somebody works on an incident. silence holds back its "
+		"acknowledge records that an incident is worked on. silence holds back its "
 		"messages for a time, and a message of its end is sent only if one of its "
 		"beginning was. annotate adds a note. unacknowledge and unsilence take it back. "
 		"All require a token of scope admin.",

@@ -13,7 +13,7 @@
 void nt_network_loss_learn(const struct nt_detect *detect, struct nt_detect_comm *comm);
 
 /*
- * `proposal`: all ranks are slower, and nobody is named. If a communicator loses packets, it is named
+ * `proposal`: all ranks are slower, without a culprit. If a communicator loses packets, it is the culprit
  * instead, with that cause and evidence.
  */
 void nt_network_loss_blame(const struct nt_detect *detect, struct nt_proposal *proposal);

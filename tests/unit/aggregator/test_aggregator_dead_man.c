@@ -188,7 +188,10 @@ static void jobs_over_the_cap_are_counted(void **state)
 		jobs[i] = &job[i];
 	}
 	nt_dead_man_look(dead_man, &(struct nt_dead_man_view){.snapshot = &snapshot}, 1, 1);
-	assert_int_equal(nt_dead_man_left_out(dead_man), 3);
+	assert_int_equal(nt_dead_man_left_out(dead_man), 3 + NT_DEAD_MAN_RESERVED);
+	/* However many jobs are silent: the bus has its alert. */
+	nt_dead_man_look(dead_man, &(struct nt_dead_man_view){.bus_problem = "refused"}, 2, 2);
+	assert_int_equal(nt_dead_man_left_out(dead_man), 0);
 }
 
 /* ---- with a store ---------------------------------------------------------------------------- */
