@@ -16,7 +16,7 @@ void nt_api_note_write(void *data, const struct nt_httpd_write *write)
 
 	struct nt_httpd_write own = *write;
 
-	if (!strcmp(write->path, "/api/v1/session"))
+	if (!strcmp(write->path, NT_AUDIT_SESSION))
 		own.body_len = 0; /* it has no body, but clients may send a token in it */
 	nt_audit_add(api->audit, &own, nt_clock_real_ns());
 	nt_info("audit: status=%u token='%s' by_cookie=%s certificate='%s' address=%s method=%s path='%s' "

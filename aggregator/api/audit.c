@@ -16,8 +16,11 @@
 
 enum {
 	MAX_LINES = 2 * (NT_AUDIT_MAX_CHANGES + NT_AUDIT_MAX_REFUSED), /* of the file */
+	/* Writing it anew is costly, and is not tried with each entry while it fails. */
+	RETRY_LINES = 256,
+	MAX_FAILED_LINES = 2 * MAX_LINES, /* then entries are in memory only, and counted */
 	MAX_LINE_BYTES = 4096, /* text in JSON takes at most six bytes for each */
-	MAX_FILE_BYTES = MAX_LINES * MAX_LINE_BYTES,
+	MAX_FILE_BYTES = MAX_FAILED_LINES * MAX_LINE_BYTES,
 	FIRST_REFUSED_STATUS = 400,
 };
 
@@ -33,6 +36,8 @@ struct nt_audit {
 	pthread_mutex_t lock; /* protects everything below */
 	int fd;
 	size_t lines; /* of the file */
+	size_t rewrite_at; /* lines at which it is written anew */
+	size_t skipped; /* entries since that has failed for too long */
 	bool is_torn; /* the file may end in a part of a line */
 	uint64_t last_number;
 	struct audit_ring changes, refused;
@@ -41,9 +46,15 @@ struct nt_audit {
 
 /* ---- the rings ------------------------------------------------------------------------------- */
 
+/* Sessions are begun with any token: they must not displace changes. */
+static bool is_change(const struct nt_audit_entry *entry)
+{
+	return entry->status < FIRST_REFUSED_STATUS && strcmp(entry->path, NT_AUDIT_SESSION) != 0;
+}
+
 static struct audit_ring *ring_of(struct nt_audit *audit, const struct nt_audit_entry *entry)
 {
-	return entry->status >= FIRST_REFUSED_STATUS ? &audit->refused : &audit->changes;
+	return is_change(entry) ? &audit->changes : &audit->refused;
 }
 
 static void keep(struct nt_audit *audit, const struct nt_audit_entry *entry)
@@ -236,6 +247,7 @@ static int rewrite(struct nt_audit *audit)
 		(void)close(audit->fd);
 	audit->fd = nt_take_fd(&fd);
 	audit->lines = audit->changes.count + audit->refused.count;
+	audit->rewrite_at = MAX_LINES;
 	audit->is_torn = false;
 	return 0;
 }
@@ -245,8 +257,14 @@ static int append(struct nt_audit *audit, const struct nt_audit_entry *entry)
 	nt_autobuf struct nt_buf line = {0};
 	int r;
 
-	if (audit->lines >= MAX_LINES)
-		return rewrite(audit); /* the entry is in memory already */
+	if (audit->lines >= MAX_FAILED_LINES && ++audit->skipped % RETRY_LINES)
+		return -ENOSPC;
+	if (audit->lines >= audit->rewrite_at) {
+		r = rewrite(audit);
+		if (r == 0 || audit->lines >= MAX_FAILED_LINES)
+			return r; /* the entry is in memory already */
+		audit->rewrite_at += RETRY_LINES;
+	}
 	r = audit->is_torn ? nt_buf_append(&line, "\n", 1) : 0;
 	if (r == 0)
 		r = append_line(entry, &line);
@@ -302,6 +320,7 @@ int nt_audit_open(const char *path, struct nt_audit **ret_audit)
 		return -ENOMEM;
 	pthread_mutex_init(&audit->lock, NULL);
 	audit->fd = -1;
+	audit->rewrite_at = MAX_LINES;
 	if (init_ring(&audit->changes, NT_AUDIT_MAX_CHANGES) < 0 ||
 	    init_ring(&audit->refused, NT_AUDIT_MAX_REFUSED) < 0)
 		return -ENOMEM;

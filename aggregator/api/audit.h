@@ -2,8 +2,8 @@
 /*
  * The audit log: which requests changed something or were refused, by whom, from where and when.
  *
- * The newest 2,048 changes and the newest 512 refused requests are in memory. A client without a
- * token can therefore not displace the changes. Each is also a line of a file, in JSON, which is
+ * The newest 2,048 changes are in memory, and the newest 512 others: refused requests, and sessions that
+ * began or ended. A client without a token of scope admin can therefore not displace the changes. Each is also a line of a file, in JSON, which is
  * read at the start and rewritten when it has twice that number of lines. Lines are not synchronized
  * to the disk: a crash of the machine can lose the newest. All functions are thread-safe.
  */
@@ -25,6 +25,7 @@ enum {
 };
 
 #define NT_AUDIT_MAX_NUMBER 999999999999999999
+#define NT_AUDIT_SESSION    "/api/v1/session"
 
 struct nt_audit_entry {
 	uint64_t number; /* in order of time, from 1 on; kept over restarts */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/search.h"
 #include "common/system/clock.h"
 #include "common/system/metrics.h"
 #include "proto/json.h"
@@ -444,8 +445,10 @@ static bool has_rank(const struct scrape *scrape, const struct nt_snapshot_job *
 
 static const struct nt_snapshot_rank *find_rank(const struct nt_snapshot_job *job, uint32_t number)
 {
-	for (size_t i = 0; i < job->ranks && job->rank[i].rank <= number; i++)
-		if (job->rank[i].rank == number && job->rank[i].rank_known)
+	const size_t first = nt_search_first(0, job->ranks, i, job->rank[i].rank >= number);
+
+	for (size_t i = first; i < job->ranks && job->rank[i].rank == number; i++)
+		if (job->rank[i].rank_known)
 			return &job->rank[i];
 	return NULL;
 }

@@ -37,8 +37,13 @@ async function send(method, path, options = {}) {
   } catch {
     throw new Problem(0, "unreachable", "the aggregator cannot be reached");
   }
-  if (answer.ok)
-    return answer.status === 204 ? null : answer.json();
+  if (answer.ok) {
+    try {
+      return answer.status === 204 ? null : await answer.json();
+    } catch {
+      throw new Problem(0, "unreachable", "the reply of the aggregator was cut");
+    }
+  }
   const problem = await answer.json().catch(() => ({}));
   throw new Problem(answer.status, problem.code || "", problem.detail || problem.title || "status " + answer.status);
 }

@@ -29,7 +29,7 @@ static const struct nt_opt_program program = {
 	.description =
 		"Lists the requests to this aggregator that changed something or were refused, the "
 		"newest first. This requires a token of scope admin. Each aggregator keeps its own "
-		"requests: the newest 2,048 changes, and 512 that were refused.",
+		"requests: the newest 2,048 changes, and 512 refused ones and sessions.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.exits = exits,

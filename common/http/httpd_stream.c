@@ -2,6 +2,7 @@
 #include "common/http/httpd_stream.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -238,10 +239,11 @@ int nt_streams_open(struct nt_streams *streams, struct MHD_Connection *connectio
  */
 static bool look_at_peer(struct nt_stream *stream)
 {
-	char byte;
+	struct pollfd peer = {.fd = stream->slot ? stream->slot->fd : -1, .events = POLLRDHUP};
 
+	/* Unread bytes, such as the end of TLS, do not hide it. */
 	stream->is_gone =
-		(stream->slot && recv(stream->slot->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) ||
+		(poll(&peer, 1, 0) > 0 && peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) ||
 		!may_read(stream);
 	return stream->is_gone;
 }
