@@ -25,6 +25,7 @@ struct target {
 	char id[ID_BYTES]; /* of its incident; "": it has not fired */
 	char job[NAME_BYTES], namespace[NAME_BYTES], cause[TEXT_BYTES], summary[TEXT_BYTES];
 	uint64_t since_mono_ns, since_real_ns;
+	uint64_t version; /* of the last report; later ones are higher, whatever the clock does */
 	bool is_silent; /* in this look */
 };
 
@@ -107,6 +108,7 @@ void nt_dead_man_adopt(struct nt_dead_man *dead_man, const struct nt_wire_incide
 	copy_text(incident->cause, target->cause, sizeof(target->cause));
 	copy_text(incident->summary, target->summary, sizeof(target->summary));
 	target->since_real_ns = incident->since_real_ns;
+	target->version = incident->version;
 }
 
 /* ---- what is silent -------------------------------------------------------------------------- */
@@ -191,8 +193,10 @@ static void note_jobs(struct nt_dead_man *dead_man, const struct nt_snapshot *sn
 
 /* ---- incidents ------------------------------------------------------------------------------- */
 
-static int put(struct nt_dead_man *dead_man, const struct target *target, bool is_over)
+static int put(struct nt_dead_man *dead_man, struct target *target, bool is_over)
 {
+	const uint64_t version =
+		dead_man->real_ns > target->version ? dead_man->real_ns : target->version + 1;
 	const struct nt_wire_incident incident = {
 		.id = target->id,
 		.state = is_over ? "resolved" : "firing",
@@ -206,13 +210,17 @@ static int put(struct nt_dead_man *dead_man, const struct target *target, bool i
 		.since_real_ns = target->since_real_ns,
 		.seen_real_ns = dead_man->real_ns,
 		.until_real_ns = is_over ? dead_man->real_ns : 0,
-		.version = dead_man->real_ns,
+		.version = version,
 		.confidence = 1,
 		.cost = {.gpu_hours_unknown = true},
 		.summary = target->summary,
 	};
 
-	return dead_man->options.put(dead_man->options.data, &incident);
+	const int r = dead_man->options.put(dead_man->options.data, &incident);
+
+	if (r == 0)
+		target->version = version;
+	return r;
 }
 
 static void fire(struct nt_dead_man *dead_man, struct target *target)
@@ -226,7 +234,7 @@ static void fire(struct nt_dead_man *dead_man, struct target *target)
 }
 
 /* Whether the target is done. */
-static bool resolve(struct nt_dead_man *dead_man, const struct target *target)
+static bool resolve(struct nt_dead_man *dead_man, struct target *target)
 {
 	return !*target->id || put(dead_man, target, true) == 0;
 }

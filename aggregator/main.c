@@ -336,7 +336,7 @@ static int put_own(void *data, const struct nt_wire_incident *incident)
 
 static enum nt_exit open_dead_man(struct running *running)
 {
-	const struct nt_dead_man_options options = {
+	struct nt_dead_man_options options = {
 		.after_ns = running->config->silence_alert_ns,
 		.put = put_own,
 		.data = running->store,
@@ -344,8 +344,9 @@ static enum nt_exit open_dead_man(struct running *running)
 	struct nt_message *open[NT_DEAD_MAN_TARGETS];
 	int count;
 
+	/* Switched off, it ends what it raised before. */
 	if (!options.after_ns)
-		return NT_EXIT_OK;
+		options.after_ns = UINT64_MAX;
 	if (nt_dead_man_new(&options, &running->dead_man) < 0)
 		return NT_EXIT_SYSTEM;
 	count = nt_store_list_own(running->store, NT_DEAD_MAN_TARGETS, open);
@@ -478,7 +479,8 @@ static void look_at_silence(struct running *running, uint64_t now_ns)
 			 },
 			 now_ns, nt_clock_real_ns());
 	nt_snapshot_release(snapshot);
-	if (nt_dead_man_left_out(running->dead_man) && !running->silence_left_out)
+	if (running->config->silence_alert_ns && nt_dead_man_left_out(running->dead_man) &&
+	    !running->silence_left_out)
 		(void)nt_warn(0,
 			      "%zu silent jobs have no alert: at most %d are looked at; this is "
 			      "logged once",

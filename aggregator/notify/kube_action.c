@@ -340,6 +340,9 @@ static int lift_one(struct node_case *one)
 	struct node_action was = read_action(one->node);
 
 	nt_kube_ledger_read(annotation_of(one->node, NT_KUBE_INCIDENTS_NAME), &one->ledger);
+	/* Undone by hand: a later cordon or taint is not ours. */
+	if (was.is_active && !has_it_already(one->node, was.kind))
+		return forget_action(one);
 	if (was.is_active)
 		return nt_kube_ledger_is_quiet(&one->ledger, one->now_s,
 					       options->quiet_ns / NT_SECOND)

@@ -6,6 +6,7 @@
 
 #include "aggregator/notify/kube_condition.h"
 #include "aggregator/notify/kube_event.h"
+#include "common/system/log.h"
 #include "proto/json.h"
 
 struct sending {
@@ -74,6 +75,7 @@ static int send_object(struct sending *sending, const struct nt_kube_object *obj
 {
 	bool is_node = !object->namespace;
 	nt_autojson json_t *node = NULL;
+	struct nt_attempt taken;
 	int r;
 
 	if (is_node && sending->notice->conditions) {
@@ -86,8 +88,16 @@ static int send_object(struct sending *sending, const struct nt_kube_object *obj
 		r = patch_condition(sending, object->name, node);
 	if (r < 0 || !is_node || sending->try.attempt.outcome != NT_ATTEMPT_TAKEN)
 		return r;
-	return nt_kube_action_note(sending->notice->action, &sending->try, object->name,
-				   sending->message);
+	taken = sending->try.attempt;
+	r = nt_kube_action_note(sending->notice->action, &sending->try, object->name,
+				sending->message);
+	/* Event and condition are there, and the end must follow: a refused action does not undo that. */
+	if (r == 0 && sending->try.attempt.outcome == NT_ATTEMPT_REFUSED) {
+		(void)nt_warn(0, "the action on node '%s' is refused: %s", object->name,
+			      sending->try.attempt.reason);
+		sending->try.attempt = taken;
+	}
+	return r;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -430,8 +430,10 @@ void nt_store_tick(struct nt_store *store, uint64_t real_ns)
 
 	pthread_mutex_lock(&store->lock);
 	/* Failures are counted and reported as the store's problem; the next tick retries. */
-	if (nt_store_flush(store) == 0 && nt_store_flap_tick(store, real_ns) == 0)
+	if (nt_store_flush(store) == 0) {
+		(void)!nt_store_flap_tick(store, real_ns);
 		(void)!nt_store_prune(store, real_ns);
+	}
 	if (nt_db_number(store->db, "PRAGMA page_count", &pages) == 0 &&
 	    nt_db_number(store->db, "PRAGMA page_size", &page_bytes) == 0)
 		atomic_store(&store->file_bytes_now, (uint64_t)(pages * page_bytes));

@@ -11,11 +11,14 @@
 #include <string.h>
 
 #include "aggregator/store/store_impl.h"
+#include "common/base/duration.h"
 
 enum {
 	RELEASE_BATCH = 64, /* keys in a tick */
 	SHA256_BYTES = 32,
 };
+
+#define FOREIGN_NS (8 * NT_DAY) /* longer than any time of quiet */
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -96,12 +99,13 @@ static int run_on(struct nt_store *store, const char *sql, const char *key, cons
 
 /* Over the cap a change is not counted, so its message is sent. */
 static int add_change(struct nt_store *store, const char *key, const char *incident, bool resolved,
-		      uint64_t when_ns, bool *ret_is_new)
+		      uint64_t when_ns, bool *ret_is_new, bool *ret_is_over_cap)
 {
 	int64_t changes = 0;
 	int r = nt_db_number(store->db, "SELECT count(*) FROM flap_change", &changes);
 
-	if (r == 0 && changes >= NT_STORE_MAX_FLAP_CHANGES) {
+	*ret_is_over_cap = r == 0 && changes >= NT_STORE_MAX_FLAP_CHANGES;
+	if (*ret_is_over_cap) {
 		atomic_fetch_add(&store->flap_uncounted, 1);
 		return 0;
 	}
@@ -190,6 +194,7 @@ int nt_store_flap_note(struct nt_store *store, const struct nt_wire_incident *in
 	bool resolved = !strcmp(incident->state, "resolved");
 	uint64_t when_ns = resolved ? incident->until_real_ns : incident->seen_real_ns;
 	struct nt_store_flap flap = {.changes = 0};
+	bool is_over_cap = false;
 	int r;
 
 	*ret_flap = flap;
@@ -197,7 +202,10 @@ int nt_store_flap_note(struct nt_store *store, const struct nt_wire_incident *in
 		return 0;
 	r = find_key(store, incident, flap.key);
 	if (r == 0)
-		r = add_change(store, flap.key, incident->id, resolved, when_ns, &flap.is_new);
+		r = add_change(store, flap.key, incident->id, resolved, when_ns, &flap.is_new,
+			       &is_over_cap);
+	if (r < 0 || is_over_cap)
+		return r;
 	if (r == 0)
 		r = hold(store, &flap, resolved, when_ns);
 	if (r == 0 && flap.changes && flap.is_new && !resolved)
@@ -326,7 +334,10 @@ static uint64_t before(uint64_t real_ns, uint64_t span_ns)
 	return real_ns > span_ns ? real_ns - span_ns : 0;
 }
 
-/* Without flap control nothing stays held. */
+/*
+ * Without flap control nothing stays held. On a shared bus a hold waits until its shard is owned, as it is
+ * soon after the start, and is given up after FOREIGN_NS.
+ */
 static int find_quiet(struct nt_store *store, uint64_t real_ns,
 		      char key[RELEASE_BATCH][NT_STORE_FLAP_KEY])
 {
@@ -334,14 +345,20 @@ static int find_quiet(struct nt_store *store, uint64_t real_ns,
 	nt_autostmt sqlite3_stmt *find = NULL;
 	int count = 0, r;
 
-	r = nt_db_prepare(store->db,
-			  "SELECT key FROM flap WHERE last_ns <= ?1 ORDER BY last_ns LIMIT ?2",
-			  &find);
+	r = nt_db_prepare(
+		store->db,
+		"SELECT key FROM flap WHERE last_ns <= ?1 AND (NOT ?3 OR last_ns <= ?4"
+		" OR NOT EXISTS (SELECT 1 FROM flap_open JOIN incident ON incident = id"
+		" WHERE flap_open.key = flap.key AND shard NOT IN (SELECT shard FROM owned)))"
+		" ORDER BY last_ns LIMIT ?2",
+		&find);
 	if (r < 0)
 		return r;
 	nt_db_bind_number(find, 1,
 			  options->changes ? before(real_ns, options->quiet_ns) : INT64_MAX);
 	nt_db_bind_number(find, 2, RELEASE_BATCH);
+	nt_db_bind_number(find, 3, store->options.shared);
+	nt_db_bind_number(find, 4, before(real_ns, FOREIGN_NS));
 	while ((r = nt_db_step(find)) > 0)
 		(void)snprintf(key[count++], NT_STORE_FLAP_KEY, "%s", nt_db_text(find, 0));
 	return r < 0 ? r : count;
@@ -362,19 +379,24 @@ static int forget_old(struct nt_store *store, uint64_t real_ns)
 	r = nt_store_begin(store);
 	if (r < 0)
 		return r;
-	r = run_on(store, "DELETE FROM flap_change WHERE real_ns < ?3", NULL, NULL,
-		   before(real_ns, store->options.flap.window_ns), 0);
+	/* Of what is held, an open incident would be counted as a new one with its next report. */
+	r = run_on(
+		store,
+		"DELETE FROM flap_change WHERE real_ns < ?3 AND key NOT IN (SELECT key FROM flap)",
+		NULL, NULL, before(real_ns, store->options.flap.window_ns), 0);
 	return nt_store_end(store, r);
 }
 
 int nt_store_flap_tick(struct nt_store *store, uint64_t real_ns)
 {
 	char key[RELEASE_BATCH][NT_STORE_FLAP_KEY];
-	int count = find_quiet(store, real_ns, key), r = 0;
+	int count = find_quiet(store, real_ns, key), failed = 0, r;
 
-	for (int i = 0; r == 0 && i < count; i++)
+	/* One that fails leaves the others to be released. */
+	for (int i = 0; i < count; i++) {
 		r = release(store, key[i]);
-	if (count < 0 || r < 0)
-		return count < 0 ? count : r;
-	return forget_old(store, real_ns);
+		failed = r < 0 ? r : failed;
+	}
+	r = count < 0 ? count : forget_old(store, real_ns);
+	return r < 0 ? r : failed;
 }

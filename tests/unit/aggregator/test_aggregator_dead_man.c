@@ -175,6 +175,31 @@ static void what_could_not_be_written_is_offered_again(void **state)
 	assert_string_equal(look_after(&well, 1), "resolved critical bus");
 }
 
+static uint64_t versions[2];
+
+static int note_version(void *data, const struct nt_wire_incident *incident)
+{
+	(void)data;
+	versions[!strcmp(incident->state, "resolved")] = incident->version;
+	return 0;
+}
+
+/* A store ignores a version that is not higher. */
+static void the_end_is_newer_though_the_clock_went_back(void **state)
+{
+	const struct nt_dead_man_options options = {.after_ns = 5 * NT_MINUTE, .put = note_version};
+	const struct nt_dead_man_view down = {.bus_problem = "refused"}, up = {0};
+	nt_auto(nt_dead_man) struct nt_dead_man *own = NULL;
+
+	(void)state;
+	assert_int_equal(nt_dead_man_new(&options, &own), 0);
+	nt_dead_man_look(own, &down, NT_MINUTE, NT_HOUR);
+	nt_dead_man_look(own, &down, 7 * NT_MINUTE, NT_HOUR);
+	assert_int_equal(versions[0], NT_HOUR);
+	nt_dead_man_look(own, &up, 8 * NT_MINUTE, NT_MINUTE);
+	assert_true(versions[1] > versions[0]);
+}
+
 static void jobs_over_the_cap_are_counted(void **state)
 {
 	static struct nt_snapshot_job job[NT_DEAD_MAN_TARGETS + 3];
@@ -252,6 +277,7 @@ int main(void)
 		SILENCE(silence_means_nothing_while_earlier_messages_are_read),
 		SILENCE(jobs_of_other_aggregators_are_theirs),
 		SILENCE(what_could_not_be_written_is_offered_again),
+		cmocka_unit_test(the_end_is_newer_though_the_clock_went_back),
 		SILENCE(jobs_over_the_cap_are_counted),
 		cmocka_unit_test_setup_teardown(
 			an_alert_survives_a_restart_and_is_this_aggregators_own, set_up_two,

@@ -332,6 +332,23 @@ static void what_others_did_is_never_undone(void **state)
 	assert_true(json_is_true(json_object_get(spec, "unschedulable")));
 }
 
+/* Undone by hand, and done again by others. */
+static void what_was_undone_by_hand_is_ours_no_more(void **state)
+{
+	json_t *spec = json_object_get(nodes.node[0], "spec");
+
+	(void)state;
+	action.options.kind = NT_KUBE_ACTION_CORDON;
+	accuse(0, 3);
+	assert_int_equal(json_object_set_new(spec, "unschedulable", json_false()), 0);
+	lift();
+	assert_string_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME), "");
+	assert_int_equal(json_object_set_new(spec, "unschedulable", json_true()), 0);
+	age(0);
+	lift();
+	assert_true(json_is_true(json_object_get(spec, "unschedulable")));
+}
+
 /* ---- the limit ------------------------------------------------------------------------------- */
 
 static void no_more_nodes_than_the_limit_are_changed(void **state)
@@ -459,6 +476,7 @@ int main(void)
 		TEST(a_node_is_tainted_at_so_many_incidents_and_no_earlier),
 		TEST(the_taint_is_removed_when_the_node_is_quiet_and_others_stay),
 		TEST(a_node_is_cordoned_and_uncordoned),
+		TEST(what_was_undone_by_hand_is_ours_no_more),
 		TEST(what_others_did_is_never_undone),
 		TEST(no_more_nodes_than_the_limit_are_changed),
 		TEST(two_that_act_at_once_keep_to_the_limit),

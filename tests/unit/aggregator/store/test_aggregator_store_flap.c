@@ -303,6 +303,27 @@ static void over_the_cap_messages_are_sent(void **state)
 	assert_non_null(strstr(sent(), "firing flapping a8"));
 }
 
+/* A key that is held already, too: nothing would release what it swallows. */
+static void over_the_cap_messages_of_a_held_key_are_sent(void **state)
+{
+	char id[16];
+
+	(void)state;
+	rounds(0, 5, 0);
+	assert_non_null(strstr(sent(), "firing flapping a3"));
+	for (unsigned int i = 0; i < NT_STORE_MAX_FLAP_CHANGES; i++) {
+		struct nt_wire_incident incident;
+
+		(void)snprintf(id, sizeof(id), "j%u", i);
+		incident = incident_at(id, false, 10);
+		incident.job_key = id;
+		incident.severity = "info";
+		assert_int_equal(put(&incident), 0);
+	}
+	change("a9", false, 11);
+	assert_non_null(strstr(sent(), "firing a9"));
+}
+
 #define FLAPPING(fn) cmocka_unit_test_setup_teardown(fn, set_up_flapping, tear_down)
 
 int main(void)
@@ -320,6 +341,7 @@ int main(void)
 		FLAPPING(holds_survive_a_restart_and_end_without_flap_control),
 		FLAPPING(a_held_end_is_not_pruned),
 		FLAPPING(over_the_cap_messages_are_sent),
+		FLAPPING(over_the_cap_messages_of_a_held_key_are_sent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
