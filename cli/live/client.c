@@ -248,9 +248,9 @@ static int explain_status(const struct nt_client *client, long status, const str
 			    client->options.server, detail);
 	if (status == 403)
 		return fail(error, NT_EXIT_NETWORK, -EACCES,
-			    "the token in '%s' may read, but not change anything\n"
-			    "Use a token of scope admin with --token-file FILE.",
-			    client->options.token_file);
+			    "the token in '%s' does not permit this: %s\n"
+			    "Name a file with another token with --token-file FILE.",
+			    client->options.token_file, detail);
 	if (status == 404 && problem)
 		return fail(error, NT_EXIT_INPUT, -ENOENT, "%s", detail);
 	if (status == 400)

@@ -91,7 +91,8 @@ int nt_incident_act(struct nt_client *client, const struct nt_live_config *confi
 	const struct act *act = find_act(config);
 	nt_autojson json_t *incident = NULL;
 	struct nt_client_error error;
-	const char *until;
+	const json_t *silenced;
+	char until[NT_LIVE_TEXT];
 
 	if (config->args.count != act->args) {
 		(void)fprintf(stderr, "neutracer incidents: usage: neutracer incidents %s ID%s\n",
@@ -107,9 +108,9 @@ int nt_incident_act(struct nt_client *client, const struct nt_live_config *confi
 		return nt_live_fail(&error);
 	if (config->json)
 		return nt_live_print_json(incident);
-	until = nt_json_get_text(json_object_get(json_object_get(incident, "handling"), "silenced"),
-				 "until", NULL);
+	silenced = json_object_get(json_object_get(incident, "handling"), "silenced");
 	(void)printf("%s: %s%s%s\n", config->args.value[1], act->done,
-		     act->has_time && until ? " until " : "", act->has_time && until ? until : "");
+		     act->has_time ? " until " : "",
+		     act->has_time ? nt_live_text(silenced, "until", "?", until) : "");
 	return NT_EXIT_OK;
 }

@@ -118,6 +118,14 @@ const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT])
 	return text;
 }
 
+const char *nt_live_text(const json_t *object, const char *name, const char *none,
+			 char text[NT_LIVE_TEXT])
+{
+	(void)snprintf(text, NT_LIVE_TEXT, "%s", nt_json_get_text(object, name, none));
+	nt_text_defuse(text);
+	return text;
+}
+
 const char *nt_live_age_at(const char *time, uint64_t now_ns, char text[NT_LIVE_TEXT])
 {
 	uint64_t then_ns, s;

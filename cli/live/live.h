@@ -90,6 +90,9 @@ enum {
 	NT_LIVE_TEXT = 160,
 };
 
+/* A text of the reply as a terminal may show it; `none` if it is missing. Returns text. */
+const char *nt_live_text(const json_t *object, const char *name, const char *none,
+			 char text[NT_LIVE_TEXT]);
 /* The name of a culprit object: "rank 11", "node gpu-07", "path gpu-01 → gpu-02". Returns text. */
 const char *nt_live_culprit(const json_t *culprit, char text[NT_LIVE_TEXT]);
 /* The age of an RFC 3339 time: "42s", "5m", "3h", "2d"; "-" for none. Returns text. */

@@ -137,6 +137,7 @@ static int print_node(struct nt_client *client, const struct nt_live_config *con
 	nt_autojson json_t *reply = NULL;
 	const json_t *anomaly;
 	struct nt_client_error error;
+	char text[NT_LIVE_TEXT];
 
 	if (nt_client_segment(&path, "/api/v1/nodes/", config->args.value[0]) < 0 ||
 	    nt_buf_printf(&path, "/scores") < 0)
@@ -146,14 +147,14 @@ static int print_node(struct nt_client *client, const struct nt_live_config *con
 	if (config->json)
 		return nt_live_print_json(reply);
 	anomaly = json_object_get(reply, "anomaly");
-	(void)printf("%s: score %.1f, threshold %.1f", nt_json_get_text(anomaly, "state", "-"),
+	(void)printf("%s: score %.1f, threshold %.1f", nt_live_text(anomaly, "state", "-", text),
 		     nt_json_get_number(anomaly, "score", 0),
 		     nt_json_get_number(anomaly, "threshold", 0));
 	if (nt_json_get_number(anomaly, "peers", 0) > 0)
 		(void)printf(", against %.0f peers; the usual range is of the deviation from them",
 			     nt_json_get_number(anomaly, "peers", 0));
-	(void)printf("\nlearning since %s (%s)\n", nt_json_get_text(anomaly, "learning_since", "-"),
-		     nt_json_get_text(anomaly, "learning_reason", "-"));
+	(void)printf("\nlearning since %s", nt_live_text(anomaly, "learning_since", "-", text));
+	(void)printf(" (%s)\n", nt_live_text(anomaly, "learning_reason", "-", text));
 	return print_table(json_object_get(anomaly, "metrics"), metric_columns,
 			   sizeof(metric_columns) / sizeof(metric_columns[0]), add_metric);
 }

@@ -108,14 +108,15 @@ static void print_holder(const json_t *holder)
 static void print_failure(double rank, const json_t *memory)
 {
 	const json_t *last = json_object_get(memory, "last_out_of_memory");
-	char place[PLACE_TEXT], bytes[BYTES_TEXT], call[NAME_TEXT];
+	char place[PLACE_TEXT], bytes[BYTES_TEXT], call[NAME_TEXT], at[NAME_TEXT];
 	const double times = nt_json_get_number(memory, "out_of_memory", 0);
 
 	if (!json_is_object(last))
 		return;
 	nt_ascii_copy_text(call, sizeof(call), nt_json_get_text(last, "call", "?"));
+	nt_ascii_copy_text(at, sizeof(at), nt_json_get_text(last, "at", "?"));
 	(void)printf("rank %.0f: out of device memory %.0f time%s, last at %s\n  %s of %s at %s\n",
-		     rank, times, times == 1 ? "" : "s", nt_json_get_text(last, "at", "?"), call,
+		     rank, times, times == 1 ? "" : "s", at, call,
 		     bytes_text(nt_json_get_number(last, "bytes", 0), bytes),
 		     place_text(last, place));
 	print_holder(json_object_get(last, "holder"));

@@ -17,7 +17,7 @@ static const struct nt_opt options[] = {
 		       "only those slow since this time or later: 2026-11-21T03:00:00Z"),
 	NT_LIVE_FILTER(
 		"at", at, "TIME", NULL,
-		"those of a past time, as the stored incidents know it: 2026-11-21T03:00:00Z"),
+		"those of a past time, according to the stored incidents: 2026-11-21T03:00:00Z"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
 	 "exit with status 1 if a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},
 };

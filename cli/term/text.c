@@ -58,6 +58,8 @@ static int columns_of_code(uint32_t code)
 
 	if (code < 0x7f)
 		return code < 0x20 ? -1 : 1;
+	if (code < 0xa0) /* DEL and C1: with no locale, too */
+		return -1;
 	(void)pthread_once(&utf8_locale_once, make_utf8_locale);
 	if (!utf8_locale)
 		return 1;

@@ -262,6 +262,8 @@ static int run_loop(struct top *top)
 
 	for (;;) {
 		r = turn_fetch(top);
+		if (r == -ENOMEM)
+			return NT_EXIT_SYSTEM;
 		if (is_fatal(top, r))
 			return (int)top->error.exit;
 		r = paint(top);
@@ -318,6 +320,8 @@ static int run_on_screen(struct top *top)
 	nt_screen_close();
 	if (code != NT_EXIT_OK && code == (int)top->error.exit)
 		(void)nt_live_fail(&top->error);
+	else if (code == NT_EXIT_SYSTEM)
+		(void)nt_live_no_memory();
 	/* The resolver of names cannot be cancelled; the user does not wait for it. */
 	if (top->is_fetching)
 		_exit(code);

@@ -27,6 +27,7 @@ REFUSED = (
     ("kafka.sasl.user=u", "kafka.sasl requires your own brokers: set kafka.brokers"),
     ("kafka.tls.enabled=true", "kafka.tls requires your own brokers: set kafka.brokers"),
     ("aggregator.tls.clientCa.existingSecret=s", "aggregator.tls.clientCa needs TLS: set aggregator.tls.existingSecret"),
+    ("aggregator.tls.existingSecret=t,aggregator.tls.clientCa.existingSecret=s", "aggregator.tls.clientCa.auth required needs aggregator.tls.clientSecret"),
     ("aggregator.tls.clientCa.auth=maybe", "value must be one of 'required', 'optional'"),
     ("kafka.brokers={b:1},kafka.sasl.user=u", "kafka.sasl.user needs kafka.sasl.existingSecret"),
     ("kafka.brokers={b:1},kafka.sasl.agent.user=u", "kafka.sasl.user needs kafka.sasl.existingSecret"),

@@ -306,7 +306,7 @@ def monitors_and_rules_come_where_the_cluster_knows_them():
 def each_rank_of_a_job_has_series_on_request():
     endpoints = find(render("all-on"), "ServiceMonitor")["spec"]["endpoints"]
     same([one.get("params") for one in endpoints], [None, {"ranks": ["llm-70b"]}])
-    same(endpoints[1]["relabelings"], [{"targetLabel": "scrape", "replacement": "ranks"}])
+    same(endpoints[1]["relabelings"], [{"targetLabel": "scrape", "replacement": "ranks-llm-70b"}])
     same({k: v for k, v in endpoints[1].items() if k not in ("params", "relabelings")}, endpoints[0])
 
 
