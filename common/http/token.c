@@ -153,6 +153,11 @@ static int load(struct nt_tokens *tokens, struct nt_token_error *ret_error)
 
 	if (stat(tokens->path, &st))
 		return explain(ret_error, -errno);
+	/* Requests wait meanwhile: a pipe would block them. */
+	if (!S_ISREG(st.st_mode)) {
+		(void)snprintf(ret_error->text, sizeof(ret_error->text), "not a regular file");
+		return -EINVAL;
+	}
 	r = nt_file_read(tokens->path, FILE_MAX_BYTES, &text);
 	if (r < 0)
 		return explain(ret_error, r);

@@ -40,7 +40,7 @@ struct nt_token_error {
  * One token per line: TOKEN [SCOPE [NAME]], separated by blanks. The scope is admin (the default) or
  * read. A name has up to 63 letters, digits, '.', '_' and '-'. # starts a comment. Several tokens may
  * have one name. A missing file is created with one new token, mode 0600. -EINVAL for a malformed
- * file or one without a token, or the file system's error.
+ * file, one without a token or one that is not a regular file, or the file system's error.
  */
 NT_MUST_CHECK int nt_tokens_open(const char *path, struct nt_tokens **ret_tokens,
 				 struct nt_token_error *ret_error);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/http/cookie.h"
@@ -114,13 +115,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char tokens[] = "administrator-01 admin\nreader-012345678 read\n";
-	nt_autoclose int fd = memfd_create("tokens", MFD_CLOEXEC);
+	/* Stays open: the path leads to whatever has this number. Long unchanged: read once. */
+	const int fd = memfd_create("tokens", MFD_CLOEXEC);
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
 	struct nt_token_error error;
 	char path[64];
 
 	(void)argc;
 	(void)argv;
 	assert(fd >= 0 && write(fd, tokens, sizeof(tokens) - 1) == sizeof(tokens) - 1);
+	assert(futimens(fd, old) == 0);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	nt_limiter_init(&httpd.limiter, UINT32_MAX);
 	nt_sessions_init(&httpd.sessions);

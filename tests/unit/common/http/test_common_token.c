@@ -79,6 +79,27 @@ static void a_token_file_with_mistakes_is_refused_by_name(void **state)
 	}
 }
 
+static void a_pipe_is_refused_before_it_is_opened(void **state)
+{
+	nt_auto(nt_tokens) struct nt_tokens *tokens = NULL;
+	struct nt_token_error error;
+	struct nt_token_holder holder;
+
+	(void)state;
+	(void)unlink(token_file);
+	assert_int_equal(mkfifo(token_file, 0600), 0);
+	assert_int_equal(nt_tokens_open(token_file, &tokens, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "not a regular file"));
+	write_tokens("administrator-0123456789\n");
+	assert_int_equal(open_tokens(&tokens), 0);
+	(void)unlink(token_file);
+	assert_int_equal(mkfifo(token_file, 0600), 0);
+	assert_true(
+		nt_tokens_find(tokens, "administrator-0123456789", 24, 10 * NT_SECOND, &holder));
+	assert_true(nt_tokens_are_old(tokens, 10 * NT_SECOND, &error));
+	assert_string_equal(error.text, "not a regular file");
+}
+
 static void check_holder(struct nt_tokens *tokens, const char *token, enum nt_token_scope scope,
 			 const char *name)
 {
@@ -208,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_token_file_with_mistakes_is_refused_by_name),
+		TEST(a_pipe_is_refused_before_it_is_opened),
 		TEST(a_token_has_the_name_of_its_line),
 		TEST(more_tokens_than_the_cap_are_refused),
 		TEST(a_changed_token_file_counts_within_a_second_and_a_bad_one_not_at_all),
