@@ -44,6 +44,20 @@ wanted=$(for i in 0 1 2 3; do printf '%s/worker=cuda:%d ' "$pod" "$i"; done)
 wait_until 60 "the MPI job" are mpi "${wanted% }" || fail "the MPI job's ranks: $(ranks mpi)"
 ranks mpi
 
+# ---- single calls, by a client that shares no code with this project ------------------------------
+
+level() { "$cluster" exec "$NT_BIN/neutracer" level --server "$(server)" --token-file "$work/token" "$@"; }
+server() { echo "http://$(k get service -n "$space" neutracer-aggregator -o 'jsonpath={.spec.clusterIP}'):9480"; }
+detail() { "$cluster" exec kcat -b "$brokers" -C -q -e -t neutracer.detail.v1 -f '%R%s'; }
+has_records() { detail >"$work/detail" && [ "$(stat -c %s "$work/detail")" -gt "$1" ]; }
+
+token >"$work/token"
+level pair 1 >"$work/level" || fail "level: $(cat "$work/level")"
+wait_until 60 "records" has_records 200000 || fail "$(stat -c %s "$work/detail") bytes of records: $(level)"
+level pair 0 >"$work/level" || fail "level: $(cat "$work/level")"
+tests/e2e/detail.py 2 ncclAllReduce,cudaLaunchKernel job=pair namespace=science pod=pair pod_uid= container= node=node-1 \
+  <"$work/detail" || fail "the records are not right"
+
 # ---- a slow rank of MPI --------------------------------------------------------------------------
 
 firing() { found=$(api /api/v1/slow-ranks | jq -c .items) && [ "$found" != '[]' ]; }

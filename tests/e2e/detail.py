@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads records of single calls as any other program may: Kafka's by kcat, decoded by protoc.
 
-    kcat -b SERVERS -C -q -e -t neutracer.detail.v1 -f '%R%s' | detail.py RANKS TAG=VALUE...
+    kcat -b SERVERS -C -q -e -t neutracer.detail.v1 -f '%R%s' | detail.py RANKS CALL,... TAG=VALUE...
 
-Checks that each record has its tags, with these values or with any; that each communicator's all-reduces are
-recorded once each; and that the launches, weighted by their probabilities, are as many as were counted. No code
-of this project decodes anything here.
+Checks that each record has its tags, with these values or with any; that there are records of these calls and of
+scheduling; that each communicator's all-reduces are recorded once each; and that calls, weighted by their
+probabilities, are as many as were counted. No code of this project decodes anything here.
 """
 import collections
 import re
@@ -53,7 +53,8 @@ def envelopes(data):
 
 def main():
     ranks = int(sys.argv[1])
-    tags = dict(pair.split('=', 1) for pair in sys.argv[2:])
+    wanted_calls = sys.argv[2].split(',')
+    tags = dict(pair.split('=', 1) for pair in sys.argv[3:])
     numbers = collections.defaultdict(list)
     calls, kinds, seen, lost, weight = (collections.Counter() for _ in range(5))
     found, records, size = set(), 0, 0
@@ -83,13 +84,12 @@ def main():
                 calls[one(record, 'call')] += 1
                 kinds[one(record, 'kind')] += 1
                 weight[one(record, 'kind')] += 1 / probability
+                if one(record, 'call') == wanted_calls[0]:
+                    example = example or (dict(rank), dict(record))
                 if one(record, 'call') == 'ncclAllReduce':
                     numbers[number, one(record, 'comm')].append((int(one(record, 'number', '0')), probability))
-                    example = example or (dict(rank), dict(record))
     if found != set(range(ranks)):
         sys.exit(f'records are of ranks {sorted(found)}')
-    if not numbers:
-        sys.exit('there is no record of ncclAllReduce')
     # Between two that were recorded for certain none is missing: a period of sampling has others on both sides.
     for (rank, comm), of in numbers.items():
         of.sort()
@@ -101,8 +101,9 @@ def main():
         sys.exit(f'{whole} all-reduces were recorded for certain')
     if not kinds['DETAIL_KIND_SCHED']:
         sys.exit('there is no record of a scheduling event')
-    if not calls['cudaLaunchKernel']:
-        sys.exit('there is no record of cudaLaunchKernel')
+    for call in wanted_calls:
+        if not calls[call]:
+            sys.exit(f'there is no record of {call}, only of {dict(calls)}')
     for kind in seen:
         estimate = weight[kind] + lost[kind]
         # What is sent in the last second is counted later, or earlier.

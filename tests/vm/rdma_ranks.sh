@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # In the guest of tests/vm/test_rdma_links.sh: two MPI ranks that use soft-RoCE through the real libibverbs, agent,
-# spool and aggregator. The link between them has throughput, latency and
-# addresses, and each post is a record.
+# spool and aggregator. The link between them has throughput, latency and addresses, and each post is a record.
+#
+#   rdma_ranks.sh DIR     where the spool is copied to; the ranks are in a pod's cgroup
 set -euo pipefail
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
@@ -12,9 +13,14 @@ setup
 pause=1 starting=120
 # Its components for verbs would use the device, too.
 export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx
+container=pod12345678-90ab-cdef-1234-567890abcdef/$(printf 'c0ffee%058d' 1)
+stay_apart
+mkdir -p "$apart/$container"
 start_aggregator
 start_agent node-a --level 1
 # What is emulated is slow: the library is loaded, then time for the probes.
+echo $$ >"$apart/$container/cgroup.procs"
+export POD_NAME=llm-0 POD_NAMESPACE=train
 start_job verbs 2 --settle-ms 20000 --compute-ms 30 --requests 1 --bytes 4096
 seen 2
 links() { api "/api/v1/jobs/$job_id/links"; }
@@ -33,3 +39,5 @@ links | jq -c '.items[] | [.from.rank, .to.rank, .bytes_per_second, .latency_sec
 [ -s "$work/out/posts.json" ] || fail "no post is recorded"
 head -n 1 "$work/out/posts.json"
 end_job || fail "the job failed"
+stop_agent node-a
+cp -r "$work/spool" "$1/"

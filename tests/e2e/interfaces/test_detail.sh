@@ -68,5 +68,5 @@ grep -q 'not signed' "$work/out/refused.txt" || fail "a wrong signature is not r
 end_job || fail "the job failed"
 stop_agent node-a
 kcat -b "$servers" -C -q -e -t neutracer.detail.v1 -f '%R%s' >"$work/out/detail"
-tests/e2e/detail.py 4 job=llm namespace=train pod=llm-0 "pod_uid=$uid" container= node=node-a \
+tests/e2e/detail.py 4 ncclAllReduce,cudaLaunchKernel job=llm namespace=train pod=llm-0 "pod_uid=$uid" container= node=node-a \
   <"$work/out/detail" || fail "the records are not right"
