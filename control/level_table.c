@@ -66,10 +66,15 @@ static struct level_row *find_row(const struct nt_level_table *table, const stru
 	return row;
 }
 
-/* Neither this record nor an earlier one can be in force. */
-static bool is_over(uint64_t set_real_ns, uint64_t now_real_ns)
+/*
+ * Neither this record nor an earlier one can be in force. An operator's earlier level may have been for
+ * longer; what the aggregator requests by itself has the same time each time, so the last expires last.
+ */
+static bool is_over(enum nt_request request, uint64_t set_real_ns, uint64_t expires_real_ns,
+		    uint64_t now_real_ns)
 {
-	return set_real_ns + NT_LEVEL_MAX_TTL <= now_real_ns;
+	return (request == NT_REQUEST_LEVEL ? set_real_ns + NT_LEVEL_MAX_TTL : expires_real_ns) <=
+	       now_real_ns;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -95,6 +100,13 @@ static bool is_for_answer(enum nt_request request)
 	return request == NT_REQUEST_STACK || request == NT_REQUEST_PROFILE;
 }
 
+static uint64_t max_ttl_ns(enum nt_request request)
+{
+	if (is_for_answer(request))
+		return NT_LEVEL_MAX_ANSWER;
+	return request == NT_REQUEST_AUTO_LEVEL ? NT_LEVEL_MAX_AUTO : NT_LEVEL_MAX_TTL;
+}
+
 static bool is_sound(const struct nt_control *control, const struct nt_level_target *target,
 		     uint64_t now_real_ns)
 {
@@ -102,7 +114,7 @@ static bool is_sound(const struct nt_control *control, const struct nt_level_tar
 	    control->set_real_ns > now_real_ns + NT_LEVEL_MAX_AHEAD)
 		return false;
 	if (control->expires_real_ns < control->set_real_ns ||
-	    control->expires_real_ns - control->set_real_ns > NT_LEVEL_MAX_TTL)
+	    control->expires_real_ns - control->set_real_ns > max_ttl_ns(control->request))
 		return false;
 	if (control->request == NT_REQUEST_PROFILE) {
 		const struct nt_profile_wish wish = wish_of(control);
@@ -118,7 +130,11 @@ static int add_row(struct nt_level_table *table, const struct level_key *key,
 {
 	struct level_row *row;
 
-	if (HASH_COUNT(table->rows) >= NT_LEVEL_TABLE_ENTRIES) {
+	const size_t most = key->request == NT_REQUEST_LEVEL
+				    ? NT_LEVEL_TABLE_ENTRIES
+				    : NT_LEVEL_TABLE_ENTRIES - NT_LEVEL_TABLE_OPERATORS;
+
+	if (HASH_COUNT(table->rows) >= most) {
 		table->stats.over_cap++;
 		return -ENOSPC;
 	}
@@ -167,7 +183,8 @@ int nt_level_table_take(struct nt_level_table *table, const struct nt_control *c
 	}
 	set_key(&key, target.kind, target.name, target.rank, control->request);
 	row = find_row(table, &key);
-	if (is_over(control->set_real_ns, now_real_ns) ||
+	if (is_over(control->request, control->set_real_ns, control->expires_real_ns,
+		    now_real_ns) ||
 	    (row && row->entry.set_real_ns >= control->set_real_ns)) {
 		table->stats.outdated++;
 		return 0;
@@ -191,7 +208,8 @@ void nt_level_table_sweep(struct nt_level_table *table, uint64_t now_real_ns,
 
 	HASH_ITER(hh, table->rows, row, next)
 	{
-		if (!is_over(row->entry.set_real_ns, now_real_ns))
+		if (!is_over(row->entry.request, row->entry.set_real_ns, row->entry.expires_real_ns,
+			     now_real_ns))
 			continue;
 		if (removed)
 			removed(data, &row->entry);

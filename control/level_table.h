@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The levels and other requests in force, from the records of the control topic in any order. The
- * record that was set last replaces earlier ones of the same target and kind, even once it has
- * expired: the table keeps it until no earlier one can be in force. It has no clock.
+ * record that was set last replaces earlier ones of the same target and kind. An operator's level does
+ * so even once it has expired: the table keeps it until no earlier one can be in force. It has no clock.
  */
 #ifndef NT_CONTROL_LEVEL_TABLE_H
 #define NT_CONTROL_LEVEL_TABLE_H
@@ -18,6 +18,8 @@
 
 enum {
 	NT_LEVEL_TABLE_ENTRIES = 2048, /* further ones are refused, and counted */
+	NT_LEVEL_TABLE_OPERATORS =
+		512, /* of these, only for levels that were not set by incidents */
 	NT_LEVEL_REASON = 64, /* size of the text; longer ones are cut */
 };
 
@@ -34,8 +36,10 @@ enum nt_profile_kind {
 	NT_PROFILE_KINDS,
 };
 
-#define NT_LEVEL_MAX_TTL   (24 * NT_HOUR)
-#define NT_LEVEL_MAX_AHEAD (5 * NT_MINUTE) /* of the clocks of those who set it */
+#define NT_LEVEL_MAX_TTL    (24 * NT_HOUR)
+#define NT_LEVEL_MAX_AUTO   NT_HOUR /* of a level that an incident sets */
+#define NT_LEVEL_MAX_ANSWER (10 * NT_MINUTE) /* of a request for stacks or a profile */
+#define NT_LEVEL_MAX_AHEAD  (5 * NT_MINUTE) /* of the clocks of those who set it */
 
 /* What a request for a profile asks for. */
 struct nt_profile_wish {

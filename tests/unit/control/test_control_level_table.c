@@ -131,8 +131,12 @@ static void malformed_requests_are_counted(void **state)
 	assert_int_equal(take(NT_REQUEST_LEVEL, "job:a", 1, 0, NT_LEVEL_MAX_TTL + 1), -EBADMSG);
 	assert_int_equal(take(NT_REQUEST_LEVEL, "job:a", 1, -NT_LEVEL_MAX_AHEAD - 1, 1), -EBADMSG);
 	assert_int_equal(take(NT_REQUEST_LEVEL, "job:a", 1, 1, -(uint64_t)1), -EBADMSG);
-	assert_int_equal(take(NT_REQUEST_STACK, "job:a", 0, 0, NT_HOUR), -EBADMSG);
-	assert_int_equal(nt_level_table_stats(table)->malformed, 6);
+	assert_int_equal(take(NT_REQUEST_STACK, "job:a", 0, 0, NT_MINUTE), -EBADMSG);
+	assert_int_equal(take(NT_REQUEST_STACK, "rank:a/1", 0, 0, NT_LEVEL_MAX_ANSWER + 1),
+			 -EBADMSG);
+	assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, "rank:a/1", 1, 0, NT_LEVEL_MAX_AUTO + 1),
+			 -EBADMSG);
+	assert_int_equal(nt_level_table_stats(table)->malformed, 8);
 	assert_int_equal(take(NT_REQUEST_UNKNOWN, "job:a", 1, 0, NT_HOUR), 0);
 	assert_int_equal(nt_level_table_stats(table)->taken, 0);
 }
@@ -160,6 +164,31 @@ static void the_cap_holds(void **state)
 	assert_int_equal(nt_level_table_stats(table)->over_cap, 1);
 	assert_int_equal(take(NT_REQUEST_LEVEL, "rank:a/5", 0, 0, NT_HOUR), 0); /* as old */
 	assert_int_equal(level_of("n", "a", 5), 1);
+}
+
+/* A day of incidents, each with requests of its own: none takes a row for longer than it is in force. */
+static void requests_of_incidents_leave_room(void **state)
+{
+	char target[32];
+
+	(void)state;
+	for (int i = 0; i < NT_LEVEL_TABLE_ENTRIES; i++) {
+		(void)snprintf(target, sizeof(target), "rank:a/%d", i);
+		assert_int_equal(take(NT_REQUEST_STACK, target, 0, NT_MINUTE, NT_MINUTE), 0);
+		assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, target, 1, NT_MINUTE, NT_MINUTE), 0);
+	}
+	for (int i = 0; i < NT_LEVEL_TABLE_ENTRIES - NT_LEVEL_TABLE_OPERATORS; i++) {
+		(void)snprintf(target, sizeof(target), "rank:a/%d", i);
+		assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, target, 1, 0, NT_MINUTE), 1);
+	}
+	assert_int_equal(take(NT_REQUEST_STACK, "rank:b/0", 0, 0, NT_MINUTE), -ENOSPC);
+	for (int i = 0; i < NT_LEVEL_TABLE_OPERATORS; i++) {
+		(void)snprintf(target, sizeof(target), "rank:b/%d", i);
+		assert_int_equal(take(NT_REQUEST_LEVEL, target, 1, 0, NT_HOUR), 1);
+	}
+	assert_int_equal(take(NT_REQUEST_LEVEL, "job:c", 1, 0, NT_HOUR), -ENOSPC);
+	nt_level_table_sweep(table, NOW + NT_MINUTE, NULL, NULL);
+	assert_int_equal(take(NT_REQUEST_LEVEL, "job:c", 1, 0, NT_HOUR), 1);
 }
 
 static int take_profile(uint32_t seconds, uint32_t hz, uint32_t kind, uint64_t id,
@@ -220,6 +249,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_stack_is_requested_once_for_a_rank, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_cap_holds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(requests_of_incidents_leave_room, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_profile_is_of_a_rank_and_within_its_caps, set_up,
 						tear_down),
 	};
