@@ -38,7 +38,10 @@ void nt_agent_want_profile(struct nt_agent *agent, uint32_t pid, uint64_t start_
 {
 	struct nt_profiler_order order = {
 		.request = request,
-		.task = {.pid = pid, .start_boot_ns = start_boot_ns, .wish = *wish},
+		.task = {.pid = pid,
+			 .start_boot_ns = start_boot_ns,
+			 .takes_fuse = agent->config->attach_fuse,
+			 .wish = *wish},
 	};
 	struct nt_window_profile *state;
 	int r;

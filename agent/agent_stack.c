@@ -57,7 +57,10 @@ int nt_agent_want_stack(struct nt_agent *agent, uint32_t pid, uint64_t start_boo
 			uint64_t request)
 {
 	struct nt_inspector_task task = {
-		.request = {.kind = NT_INSPECT_STACK, .pid = pid, .address = request},
+		.request = {.kind = NT_INSPECT_STACK,
+			    .pid = pid,
+			    .address = request,
+			    .takes_fuse = agent->config->attach_fuse},
 		.client = &agent->stack_client,
 		.start_ns = start_boot_ns,
 	};

@@ -67,7 +67,7 @@ static void measure(const char *path, uint32_t pid)
 	for (size_t i = 0; i < ROUNDS; i++) {
 		double begin_us = cpu_us();
 
-		nt_stack_read(pid, NULL, 0, &stack);
+		nt_stack_read(pid, true, NULL, 0, &stack);
 		whole[i] = cpu_us() - begin_us;
 		all_reads = stack.reads;
 		memory.reads = 0;

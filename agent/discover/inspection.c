@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/statfs.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 
 #include "agent/discover/rank_file.h"
@@ -125,22 +123,6 @@ static void answer_bytes(const struct errand *errand)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/*
- * True if the file is on a FUSE file system. Found from the mounts, since the file system might not
- * answer. One with a block device is none.
- */
-static bool is_fuse(uint32_t pid, int fd, const struct stat *st)
-{
-	char type[NT_MOUNT_TYPE];
-	struct statfs fs;
-
-	if (major(st->st_dev))
-		return false;
-	if (nt_mount_type_of(pid, fd, type) == 0)
-		return strcmp(type, "fuse") == 0 || strncmp(type, "fuse.", 5) == 0;
-	return fstatfs(fd, &fs) == 0 && fs.f_type == 0x65735546;
-}
-
 static void answer_file(struct errand *errand, struct nt_inspection_file *file, const char *name,
 			int fd, const struct stat *st)
 {
@@ -151,7 +133,7 @@ static void answer_file(struct errand *errand, struct nt_inspection_file *file, 
 	file->ino = st->st_ino;
 	file->bytes = (uint64_t)st->st_size;
 	file->changed_ns = (uint64_t)st->st_ctim.tv_sec * NT_SECOND + (uint64_t)st->st_ctim.tv_nsec;
-	file->is_fuse = is_fuse(errand->request.pid, fd, st);
+	file->is_fuse = nt_mount_is_fuse(errand->request.pid, fd, st);
 	memcpy(body, file, sizeof(*file));
 	memcpy(body + sizeof(*file), name, len);
 	errand->files++;
@@ -287,7 +269,7 @@ static int try_rank_file(void *data, int fd, const struct stat *st)
 	nt_autoclose int file = -1;
 	int r;
 
-	if (!request->takes_fuse && is_fuse(request->pid, fd, st))
+	if (!request->takes_fuse && nt_mount_is_fuse(request->pid, fd, st))
 		return -EOPNOTSUPP;
 	file = nt_root_path_read(fd, st->st_dev, st->st_ino);
 	if (file < 0)
@@ -367,7 +349,8 @@ static void answer_stack(const struct errand *errand)
 	static struct nt_stack stack;
 
 	nt_worker_limit_cpu(CPU_SECONDS);
-	nt_stack_read(errand->request.pid, errand->request.thread, NT_STACK_THREADS, &stack);
+	nt_stack_read(errand->request.pid, errand->request.takes_fuse, errand->request.thread,
+		      NT_STACK_THREADS, &stack);
 	answer(errand, NT_ANSWER_STACK, 0, 0, &stack, nt_stack_bytes(&stack), -1);
 }
 
@@ -383,7 +366,7 @@ static void answer_provider(const struct errand *errand)
 
 	nt_worker_limit_cpu(CPU_SECONDS);
 	fd = nt_provider_file_open(request->pid, request->address, &st);
-	if (fd >= 0 && !request->takes_fuse && is_fuse(request->pid, fd, &st)) {
+	if (fd >= 0 && !request->takes_fuse && nt_mount_is_fuse(request->pid, fd, &st)) {
 		answer_done(errand, -EOPNOTSUPP);
 		return;
 	}

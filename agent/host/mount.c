@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 
 #include "common/base/parse_number.h"
 
 enum {
 	PATH_BYTES = 64,
 	LINES_MAX = 100000, /* the limit of mounts in a namespace */
+	FUSE_MAGIC = 0x65735546,
 };
 
 bool nt_mount_parse(const char *line, size_t len, uint64_t id, char ret_type[NT_MOUNT_TYPE])
@@ -62,4 +65,16 @@ int nt_mount_type_of(uint32_t pid, int fd, char ret_type[NT_MOUNT_TYPE])
 			r = 0;
 	(void)fclose(file);
 	return r;
+}
+
+bool nt_mount_is_fuse(uint32_t pid, int fd, const struct stat *st)
+{
+	char type[NT_MOUNT_TYPE];
+	struct statfs fs;
+
+	if (major(st->st_dev))
+		return false;
+	if (nt_mount_type_of(pid, fd, type) == 0)
+		return strcmp(type, "fuse") == 0 || strncmp(type, "fuse.", 5) == 0;
+	return fstatfs(fd, &fs) == 0 && fs.f_type == FUSE_MAGIC;
 }

@@ -109,7 +109,7 @@ static void take_profile(const struct nt_profile_task *task, struct nt_profile *
 	nt_autoclose int process = -1;
 
 	if (!nt_profile_wish_is_sound(&task->wish) ||
-	    nt_stack_reader_new(task->pid, &memory, &reader) < 0) {
+	    nt_stack_reader_new(task->pid, task->takes_fuse, &memory, &reader) < 0) {
 		profile->reason = NT_STACK_STALLED;
 		return;
 	}

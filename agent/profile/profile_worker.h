@@ -17,6 +17,7 @@ enum {
 struct nt_profile_task {
 	uint64_t start_boot_ns; /* of the process */
 	uint32_t pid;
+	bool takes_fuse; /* as nt_stack_reader_new() */
 	struct nt_profile_wish wish;
 	uint32_t thread[NT_STACK_THREADS]; /* as nt_stack_read() */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/elf/elf.h"
+#include "agent/host/mount.h"
 #include "agent/host/proc.h"
 #include "agent/host/root_path.h"
 #include "agent/stack/call_frame.h"
@@ -72,21 +73,21 @@ void nt_native_process_release(struct nt_native_process *process)
 /* ---- modules -------------------------------------------------------------------------------- */
 
 struct module_search {
-	uint32_t pid;
+	const struct nt_stack_memory *memory;
 	uint64_t pc;
 	struct nt_native_module *module;
 	bool is_found;
 };
 
-static void open_module(uint32_t pid, const struct nt_mapping *mapping,
+static void open_module(const struct nt_stack_memory *memory, const struct nt_mapping *mapping,
 			struct nt_native_module *module)
 {
 	nt_autoclose int path_fd = -1;
 	struct stat st;
 	uint64_t table;
 
-	path_fd = nt_root_path_open_mapping(pid, mapping, &st);
-	if (path_fd < 0)
+	path_fd = nt_root_path_open_mapping(memory->pid, mapping, &st);
+	if (path_fd < 0 || (!memory->takes_fuse && nt_mount_is_fuse(memory->pid, path_fd, &st)))
 		return;
 	module->fd = nt_root_path_read(path_fd, st.st_dev, st.st_ino);
 	if (module->fd < 0 || nt_elf_open_fd(module->fd, NULL, &module->elf) < 0)
@@ -108,7 +109,7 @@ static void see_module(void *data, const struct nt_mapping *mapping)
 	*search->module =
 		(struct nt_native_module){.start = mapping->start, .end = mapping->end, .fd = -1};
 	nt_ascii_copy_text(search->module->name, NAME_BYTES, slash ? slash + 1 : mapping->path);
-	open_module(search->pid, mapping, search->module);
+	open_module(search->memory, mapping, search->module);
 }
 
 void nt_native_process_refresh(struct nt_native_process *process, uint64_t now_ns)
@@ -131,7 +132,7 @@ static bool is_in_empty_page(const struct nt_native_process *process, uint64_t p
 /* NULL: no file is mapped there, or too many files. */
 static struct nt_native_module *find_module(struct nt_native_process *process, uint64_t pc)
 {
-	struct module_search search = {.pid = process->memory.pid, .pc = pc};
+	struct module_search search = {.memory = &process->memory, .pc = pc};
 
 	for (uint32_t i = 0; i < process->modules; i++)
 		if (pc >= process->module[i].start && pc < process->module[i].end)

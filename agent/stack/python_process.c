@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/elf/elf.h"
+#include "agent/host/mount.h"
 #include "agent/host/proc.h"
 #include "agent/host/root_path.h"
 
@@ -74,7 +75,7 @@ static void see_mapping(void *data, const struct nt_mapping *mapping)
 }
 
 /* Addresses in the process; 0: not there. */
-static int find_addresses(uint32_t pid, const struct interpreter *found,
+static int find_addresses(const struct nt_stack_memory *memory, const struct interpreter *found,
 			  uint64_t ret_address[OBJECT_END])
 {
 	static const char *const names[OBJECT_END] = {
@@ -88,9 +89,11 @@ static int find_addresses(uint32_t pid, const struct interpreter *found,
 	struct stat st;
 	int r;
 
-	path_fd = nt_root_path_open_mapping(pid, &found->mapping, &st);
+	path_fd = nt_root_path_open_mapping(memory->pid, &found->mapping, &st);
 	if (path_fd < 0)
 		return path_fd;
+	if (!memory->takes_fuse && nt_mount_is_fuse(memory->pid, path_fd, &st))
+		return -EOPNOTSUPP;
 	fd = nt_root_path_read(path_fd, st.st_dev, st.st_ino);
 	if (fd < 0)
 		return fd;
@@ -146,7 +149,7 @@ enum nt_stack_reason nt_python_find(struct nt_stack_memory *memory,
 		return r == -ESRCH ? NT_STACK_ENDED : NT_STACK_REFUSED;
 	if (!found.is_found)
 		return NT_STACK_NO_PYTHON;
-	r = find_addresses(memory->pid, &found, address);
+	r = find_addresses(memory, &found, address);
 	if (r < 0 || !address[OBJECT_RUNTIME])
 		return NT_STACK_NO_SYMBOLS;
 	reason = read_layout(memory, address, found.path, &runtime.layout);

@@ -6,6 +6,7 @@
 #ifndef NT_AGENT_STACK_STACK_MEMORY_H
 #define NT_AGENT_STACK_STACK_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct nt_stack_memory {
 	struct nt_memory memory;
 	uint32_t pid;
 	uint32_t reads; /* so far: system calls */
+	bool takes_fuse; /* its files may be opened on FUSE, whose server might not answer */
 };
 
 /* Reads exactly size bytes. -EFAULT: nothing is mapped there; -EDQUOT: the budget is spent. */

@@ -232,22 +232,23 @@ void nt_stack_reader_read(struct nt_stack_reader *reader, const uint32_t *tid, s
 	ret_stack->read_ns = nt_clock_mono_ns() - begin_ns;
 }
 
-static void begin_reader(struct nt_stack_reader *reader, uint32_t pid,
+static void begin_reader(struct nt_stack_reader *reader, uint32_t pid, bool takes_fuse,
 			 const struct nt_memory *memory)
 {
 	memset(reader, 0, sizeof(*reader));
-	reader->memory = (struct nt_stack_memory){.memory = *memory, .pid = pid};
+	reader->memory =
+		(struct nt_stack_memory){.memory = *memory, .pid = pid, .takes_fuse = takes_fuse};
 	reader->native.memory = reader->memory;
 }
 
-int nt_stack_reader_new(uint32_t pid, const struct nt_memory *memory,
+int nt_stack_reader_new(uint32_t pid, bool takes_fuse, const struct nt_memory *memory,
 			struct nt_stack_reader **ret_reader)
 {
 	struct nt_stack_reader *reader = malloc(sizeof(*reader));
 
 	if (!reader)
 		return -ENOMEM;
-	begin_reader(reader, pid, memory);
+	begin_reader(reader, pid, takes_fuse, memory);
 	reader->native.keeps_places = true;
 	reader->is_brief = true;
 	*ret_reader = reader;
@@ -262,12 +263,13 @@ void nt_stack_reader_free(struct nt_stack_reader *reader)
 	free(reader);
 }
 
-void nt_stack_read(uint32_t pid, const uint32_t *tid, size_t n, struct nt_stack *ret_stack)
+void nt_stack_read(uint32_t pid, bool takes_fuse, const uint32_t *tid, size_t n,
+		   struct nt_stack *ret_stack)
 {
 	static struct nt_stack_reader reader;
 	const struct nt_memory memory = nt_memory_live();
 
-	begin_reader(&reader, pid, &memory);
+	begin_reader(&reader, pid, takes_fuse, &memory);
 	nt_stack_reader_read(&reader, tid, n, ret_stack);
 	nt_native_process_release(&reader.native);
 }

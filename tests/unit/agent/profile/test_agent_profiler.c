@@ -87,7 +87,7 @@ static int tear_down(void **state)
 static const char threads_script[] = "import os, threading\n"
 				     "threading.stack_size(65536)\n"
 				     "end = threading.Event()\n"
-				     "for i in range(800):\n"
+				     "for i in range(3000):\n"
 				     "    threading.Thread(target=end.wait, daemon=True).start()\n"
 				     "os.write(1, b'x')\n"
 				     "end.wait()\n";
@@ -207,7 +207,7 @@ static void functions_have_their_shares(void **state)
 static void samples_that_cost_too_much_are_fewer(void **state)
 {
 	enum {
-		SECONDS = 3,
+		SECONDS = 5,
 		SLACK_MS = 60, /* the last sample, and what is outside of samples */
 	};
 	struct nt_profiler_order order;

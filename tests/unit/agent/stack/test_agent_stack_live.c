@@ -112,7 +112,7 @@ static void await(bool (*holds)(int minor), int minor)
 	const uint64_t end_ns = nt_clock_mono_ns() + WAIT_S * NT_SECOND;
 
 	do {
-		nt_stack_read((uint32_t)python.pid, NULL, 0, &stack);
+		nt_stack_read((uint32_t)python.pid, false, NULL, 0, &stack);
 		if (holds(minor))
 			return;
 	} while (nt_clock_mono_ns() < end_ns);
@@ -254,7 +254,7 @@ static void a_process_without_python_has_a_native_stack_and_a_reason(void **stat
 	}
 	assert_true(pid > 0);
 	do {
-		nt_stack_read((uint32_t)pid, NULL, 0, &stack);
+		nt_stack_read((uint32_t)pid, false, NULL, 0, &stack);
 	} while (stack.thread[0].state != 'S' && nt_clock_mono_ns() < end_ns);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
@@ -274,7 +274,7 @@ static void a_process_that_has_ended_is_stated(void **state)
 	if (pid == 0)
 		_exit(0);
 	(void)waitpid(pid, NULL, 0);
-	nt_stack_read((uint32_t)pid, NULL, 0, &stack);
+	nt_stack_read((uint32_t)pid, false, NULL, 0, &stack);
 	assert_int_equal(stack.threads, 1);
 	assert_int_equal(stack.frames, 0);
 	assert_int_equal(stack.thread[0].python, NT_STACK_ENDED);

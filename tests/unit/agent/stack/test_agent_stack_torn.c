@@ -96,7 +96,7 @@ static const struct nt_stack_thread *read_sleeper(int wakes)
 	start_sleeper();
 	await_sleep();
 	sleeper.wakes = wakes;
-	assert_int_equal(nt_stack_reader_new((uint32_t)sleeper.pid, &memory, &reader), 0);
+	assert_int_equal(nt_stack_reader_new((uint32_t)sleeper.pid, false, &memory, &reader), 0);
 	nt_stack_reader_read(reader, NULL, 0, &stack);
 	end_sleeper();
 	assert_int_equal(stack.threads, 1);
@@ -179,7 +179,7 @@ static void one_that_sleeps_is_nowhere_else_unless_torn(void **state)
 		skip();
 	}
 	assert_int_equal(live_python_start(interpreter, script, &python), 0);
-	assert_int_equal(nt_stack_reader_new((uint32_t)python.pid, &memory, &reader), 0);
+	assert_int_equal(nt_stack_reader_new((uint32_t)python.pid, false, &memory, &reader), 0);
 	for (int i = 0; i < SAMPLES; i++) {
 		const struct nt_stack_thread *thread = &stack.thread[0];
 
