@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GPUs by the kubelet's own word, of a device plugin that says nothing else: each container's one by its
 # id, and of several the rank's by its place. The ranks with several are a real Open MPI job in one
-# container: the slow one of them is named with pod, namespace, container, node, job and GPU.
+# container: the slow one of them is named with pod, namespace, container, node, job and GPU. Its node gets the
+# condition and the taint that the chart was asked for, until it is quiet.
 # shellcheck source=tests/cluster/lib.sh
 . tests/cluster/lib.sh
 
@@ -15,6 +16,8 @@ up build/image/neutracer.tar build/cluster/rank.tar
 kafka up >/dev/null || fail "no Kafka"
 helm install neutracer "$chart" -n "$space" --create-namespace --set "kafka.brokers={$brokers}" \
   --set agent.podResources=true --set "agent.kubeletDir=$state/kubelet" --set aggregator.options.resolve-after=10s \
+  --set aggregator.kubernetes.nodeCondition=true --set aggregator.kubernetes.action=taint \
+  --set aggregator.options.kube-action-after=1 --set aggregator.options.kube-action-quiet=1m \
   --wait --timeout 3m >"$work/install.log" 2>&1 || fail "helm install: $(cat "$work/install.log")"
 wait_until 30 "the node to have GPUs" has_gpus 8 || fail "$("$cluster" logs)"
 k create namespace science >/dev/null
@@ -73,3 +76,21 @@ wanted=$(jq -cn --arg pod "$pod" --argjson rank "$slow" \
 found=$(jq -c '[.[] | [.kind, .rank, .class, .pod, .namespace, .container, .node, .job, .gpu]]' <<<"$found")
 [ "$found" = "$wanted" ] || fail "wanted $wanted, found $found"
 echo "$(k exec -n science "$pod" -- mpirun --version | sed -n 1p): $found after $took ms"
+
+# ---- what becomes of its node --------------------------------------------------------------------
+
+node() { k get node node-1 -o json; }
+is_degraded() { # is_degraded STATUS
+  [ "$(node | jq -r '.status.conditions[] | select(.type == "NeuTracerDegraded") | .status')" = "$1" ]
+}
+taints() { node | jq -r '[.spec.taints[]? | select(.key == "neutracer.io/degraded") | .effect] | join(" ")'; }
+is_tainted() { [ "$(taints)" = "$1" ]; }
+aggregator_log() { k logs -n "$space" neutracer-aggregator-0 | grep -i 'kube' | tail -n 5; }
+
+wait_until 60 "the condition" is_degraded True || fail "$(node | jq -c .status.conditions), $(aggregator_log)"
+wait_until 60 "the taint" is_tainted NoSchedule || fail "taints: $(node | jq -c .spec.taints), $(aggregator_log)"
+node | jq -c '[.status.conditions[] | select(.type == "NeuTracerDegraded")], .metadata.annotations["neutracer.io/incidents"]'
+rm "$state/shm/faults"
+wait_until 60 "the condition to end" is_degraded False || fail "$(node | jq -c .status.conditions)"
+wait_until 180 "the taint to be undone" is_tainted '' || fail "taints: $(node | jq -c .spec.taints), $(aggregator_log)"
+[ "$(k get node node-1 -o 'jsonpath={.metadata.labels.neutracer\.io/action}')" = '' ] || fail "the label is left"
