@@ -27,8 +27,10 @@
 # Booting needs neither KVM nor root; installing what is missing
 # (qemu-system-x86, busybox-static, xz-utils) needs root.  Environment:
 #   VM_CACHE    prepared kernels (default ~/.cache/vm-sh; up to 200 MB each)
-#   VM_ACCEL    default tcg.  A /dev/kvm that opens need not run a guest
-#               (nested machines), so kvm is never chosen unasked.
+#   VM_ACCEL    default tcg; with thread=single for kernels but 6.1, which die
+#               otherwise: a CPU may run into the int3 of a code patch that
+#               the other has ended.  A /dev/kvm that opens need not run a
+#               guest (nested machines), so kvm is never chosen unasked.
 #   VM_CPU      CPU model (default max,la57=off)
 #   VM_APPEND   extra kernel parameters
 set -euo pipefail
@@ -48,6 +50,7 @@ while getopts k:m:c:t:M:w:vph o; do
 done
 shift $((OPTIND - 1))
 [ -n "$prepare" ] || [ $# -gt 0 ] || usage
+[ "$series" = 6.1 ] || : "${VM_ACCEL:=tcg,thread=single}"
 cache=$(realpath -m "${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vm-sh}")
 
 # ---- packages -----------------------------------------------------------------
