@@ -6,12 +6,27 @@
 
 #include "detect/state_part.h"
 
+/* Older formats have how much the windows since the end are below half of the fault's cost. */
+static void code_end(struct nt_codec *codec, struct nt_recovery *recovery)
+{
+	double drop = 0.0;
+
+	if (codec->version < NT_STATE_PAUSES) {
+		nt_code_real(codec, &drop);
+		return;
+	}
+	nt_code_real(codec, &recovery->before.cost);
+	nt_code_real(codec, &recovery->before.windows);
+	nt_code_real(codec, &recovery->since.cost);
+	nt_code_real(codec, &recovery->since.windows);
+}
+
 static void code_recovery(struct nt_codec *codec, struct nt_recovery *recovery)
 {
 	nt_code_u32(codec, &recovery->buckets, NT_RECOVERY_BUCKETS);
 	nt_code_u64(codec, &recovery->bad_ns);
 	nt_code_u64(codec, &recovery->seen_ns);
-	nt_code_real(codec, &recovery->drop);
+	code_end(codec, recovery);
 	nt_code_real(codec, &recovery->height);
 	nt_code_bool(codec, &recovery->ended);
 	for (uint32_t i = 0; i < recovery->buckets; i++) {

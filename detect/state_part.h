@@ -10,6 +10,7 @@
 enum nt_state_format {
 	NT_STATE_OLDEST = 24,
 	NT_STATE_LOSS_LEARNED, /* packets sent again, and the usual part of starving */
+	NT_STATE_PAUSES, /* faults that pause last until their last bad window */
 };
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);

@@ -7,19 +7,50 @@
 
 #include "detect/thresholds/thresholds.h"
 
-/* A single bad window among healthy ones does not make up for the healthy ones before it. */
-static void find_end(struct nt_recovery *recovery, uint64_t end_ns, double cost, double whole)
+/* What the windows after the end must cost to be of the fault, if its windows cost `mean`. */
+static double least_since(const struct nt_recovery *recovery, double floor, double mean,
+			  double whole)
 {
-	const double least = NT_COSTLY_PART * whole;
+	return NT_COSTLY_PART * fmin(fmax(floor, mean), whole) * recovery->since.windows;
+}
 
-	recovery->drop = recovery->buckets ? fmax(0.0, recovery->drop + least - cost) : 0.0;
-	if (cost >= least)
+/* The fault lasted until now. What is long ago counts less. */
+static void extend(struct nt_recovery *recovery, uint64_t end_ns)
+{
+	struct nt_recovery_part *before = &recovery->before;
+
+	recovery->bad_ns = end_ns;
+	before->cost += recovery->since.cost;
+	before->windows += recovery->since.windows;
+	if (before->windows > NT_RECOVERY_WINDOWS) {
+		before->cost *= NT_RECOVERY_WINDOWS / before->windows;
+		before->windows = NT_RECOVERY_WINDOWS;
+	}
+	recovery->since = (struct nt_recovery_part){0};
+}
+
+/* A single bad window among healthy ones does not make up for the healthy ones before it. */
+static void find_end(struct nt_recovery *recovery, uint64_t end_ns, double cost, double floor,
+		     double whole)
+{
+	const bool is_bad = cost >= NT_COSTLY_PART * whole;
+	const struct nt_recovery_part *before = &recovery->before;
+	struct nt_recovery_part *since = &recovery->since;
+	double mean, drop;
+
+	since->cost += cost;
+	since->windows++;
+	if (is_bad)
 		recovery->height += (recovery->height > 0.0 ? NT_INCIDENT_PART : 1.0) *
 				    (cost - recovery->height);
-	if (recovery->drop <= 0.0)
-		recovery->bad_ns = end_ns;
+	mean = (before->cost + since->cost) / (before->windows + since->windows);
+	if (!recovery->buckets ||
+	    (is_bad && since->cost >= least_since(recovery, floor, mean, whole)))
+		extend(recovery, end_ns);
 	recovery->seen_ns = end_ns;
-	recovery->ended = recovery->drop >= NT_RECOVERY_DROP * fmax(whole, recovery->height);
+	mean = before->windows > 0.0 ? before->cost / before->windows : whole;
+	drop = least_since(recovery, floor, mean, whole) - since->cost;
+	recovery->ended = drop >= NT_RECOVERY_DROP * fmax(floor, recovery->height);
 }
 
 void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules, uint64_t start_ns,
@@ -27,7 +58,7 @@ void nt_recovery_add(struct nt_recovery *recovery, const struct nt_rules *rules,
 {
 	struct nt_recovery_bucket *last;
 
-	find_end(recovery, end_ns, cost, fmax(rules->size_floor, whole));
+	find_end(recovery, end_ns, cost, rules->size_floor, fmax(rules->size_floor, whole));
 	if (recovery->buckets) {
 		last = &recovery->bucket[recovery->buckets - 1];
 		if (end_ns - last->start_ns <= rules->resolve_min_ns / NT_RECOVERY_PARTS ||

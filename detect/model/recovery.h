@@ -20,12 +20,15 @@ struct nt_recovery {
 	} bucket[NT_RECOVERY_BUCKETS]; /* oldest first */
 	uint32_t buckets;
 	/*
-	 * The end of the fault so far: a sum that grows by the cost of a window and falls by half of
-	 * the fault's was last at its maximum. `drop`: below it, `height`: cost of a bad window.
+	 * The end of the fault so far: of the last bad window such that those after the end before cost half
+	 * of the mean of all, the healthy ones between bad ones included. `height`: cost of a bad window.
 	 */
 	uint64_t bad_ns;
 	uint64_t seen_ns; /* end of the last window */
-	double drop, height;
+	struct nt_recovery_part {
+		double cost, windows; /* sums */
+	} before, since; /* up to that end, and after it */
+	double height;
 	bool ended; /* the drop is more than gaps between the windows of a fault explain */
 };
 

@@ -284,6 +284,38 @@ static void a_fault_that_pauses_has_not_ended(void **state)
 	assert_true(recovery.ended);
 }
 
+/* The fault's cost is known from its bad windows, as a burst is judged by itself: the pauses are learned. */
+static void the_end_of_a_fault_that_pauses_is_its_last_bad_window(void **state)
+{
+	const struct nt_rules rules = {
+		.size_floor = 0.25, .resolve_min_ns = 160, .resolve_windows = 32};
+	static const struct {
+		uint32_t bad, healthy,
+			late; /* of a burst, so many of its windows are not the end yet */
+	} pattern[] = {{1, 4, 0}, {5, 15, 3}, {10, 10, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pattern) / sizeof(pattern[0]); i++) {
+		struct nt_recovery recovery = {.buckets = 0};
+
+		for (uint32_t burst = 0; burst < 20; burst++) {
+			for (uint32_t j = 0; j < pattern[i].bad; j++) {
+				nt_recovery_add(&recovery, &rules, recovery.seen_ns,
+						recovery.seen_ns + 1, 2.5, 2.5);
+				assert_true(j < pattern[i].late ||
+					    recovery.bad_ns == recovery.seen_ns);
+			}
+			add(&recovery, &rules, pattern[i].healthy, 0.0);
+		}
+		/* What follows is healthy, with an outlier. */
+		add(&recovery, &rules, 100, 0.0);
+		nt_recovery_add(&recovery, &rules, recovery.seen_ns, recovery.seen_ns + 1, 2.5,
+				2.5);
+		assert_true(recovery.bad_ns + pattern[i].healthy + 100 + 1 == recovery.seen_ns);
+		assert_true(recovery.ended);
+	}
+}
+
 /* As much as the floor itself, over 32 windows and 160 ns: over where none of them accused the rank. */
 static void what_remains_of_a_fault_is_no_fault(void **state)
 {
@@ -404,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_fault_is_over_after_its_time_and_its_windows),
 		cmocka_unit_test(a_fault_ends_with_its_last_bad_window),
 		cmocka_unit_test(a_fault_that_pauses_has_not_ended),
+		cmocka_unit_test(the_end_of_a_fault_that_pauses_is_its_last_bad_window),
 		cmocka_unit_test(what_remains_of_a_fault_is_no_fault),
 		cmocka_unit_test(buckets_are_cut_and_the_oldest_goes),
 		cmocka_unit_test(a_gap_is_a_nanosecond_and_what_lies_behind_its_onset),
