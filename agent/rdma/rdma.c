@@ -304,10 +304,12 @@ void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int re
 		return;
 	is_guess = process->is_guess;
 	process->provider = NT_RDMA_PROVIDER_UNKNOWN;
+	if (is_guess && (result == 0 || result == -ENOENT))
+		process->holds_device = result == 0 && provider->holds_device;
 	if (result == 0 && provider->post_offset)
 		keep_place(rdma, provider);
 	place = result == 0 ? find_place(rdma, provider->build_id) : NULL;
-	if (result == 0 && (provider->post_offset || place)) {
+	if (result == 0 && *fd >= 0 && (provider->post_offset || place)) {
 		process->post_offset =
 			provider->post_offset ? provider->post_offset : place->post_offset;
 		process->poll_offset =
@@ -320,7 +322,10 @@ void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int re
 	}
 }
 
-/* Without an event a provider is guessed: one that another process has used. */
+/*
+ * Without an event a provider is guessed: by the memory of the process, or one that another process has
+ * used. That takes a worker some time, so it is done less and less often.
+ */
 static void find_provider(struct nt_rdma *rdma, struct nt_rdma_process *process, uint64_t now_ns)
 {
 	const bool is_known = process->post && process->poll;
@@ -330,7 +335,9 @@ static void find_provider(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	if (!is_known && (!process->guess_ns || now_ns < process->guess_ns))
 		return;
 	process->is_guess = !is_known;
-	process->guess_ns = now_ns + NT_RDMA_GUESS_AGAIN_NS;
+	process->guess_ns = now_ns + (NT_RDMA_GUESS_AGAIN_NS << process->guesses);
+	if (!is_known && process->guesses < NT_RDMA_GUESSES)
+		process->guesses++;
 	if (rdma->hooks.find(rdma->hooks.data, process->pid, process->start_ns, process->post,
 			     process->poll) == 0)
 		process->provider = NT_RDMA_PROVIDER_ASKED;

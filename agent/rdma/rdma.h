@@ -40,7 +40,10 @@ struct nt_rdma_options {
 };
 
 struct nt_rdma_hooks {
-	/* Searches a provider's file: ends with nt_rdma_found(). Negative: not begun. */
+	/*
+	 * Searches a provider's file: ends with nt_rdma_found(). Addresses 0: that of a device which the
+	 * process holds. Negative: not begun.
+	 */
 	int (*find)(void *data, uint32_t pid, uint64_t start_ns, uint64_t post, uint64_t poll);
 	/* Attaches the file at the offset: ends with nt_rdma_made(). Negative: not begun. */
 	int (*attach)(void *data, int library, uint32_t pid, uint64_t start_ns, int fd,
@@ -96,7 +99,10 @@ void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, ui
  */
 void nt_rdma_govern(struct nt_rdma *rdma, uint32_t pid, bool is_shed, bool is_sliced);
 
-/* Results of hooks. fd: taken over, and set to -1. provider: NULL with a negative result. */
+/*
+ * Results of hooks. fd: taken over, and set to -1; -1 if only a device was found. provider: NULL with a
+ * negative result.
+ */
 void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int result, int *fd,
 		   const struct nt_provider_place *provider);
 void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t start_ns, int result,

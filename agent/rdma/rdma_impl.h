@@ -13,6 +13,7 @@
 enum {
 	NT_RDMA_FAILURES = 3, /* in a row, to attach: then the process is not observed */
 	NT_RDMA_SENT = 64, /* queue pairs in one window */
+	NT_RDMA_GUESSES = 5, /* after which the pause is doubled: up to 16 minutes */
 };
 
 enum nt_rdma_link_kind {
@@ -51,6 +52,8 @@ struct nt_rdma_process {
 		NT_RDMA_PROVIDER_REFUSED,
 	} provider;
 	bool is_guess; /* the search is for any provider */
+	bool holds_device; /* a guess found it open */
+	uint32_t guesses; /* up to NT_RDMA_GUESSES */
 	uint64_t guess_ns; /* when it is guessed; 0: never */
 	uint64_t post, poll; /* addresses; 0: not known */
 	uint64_t post_offset, poll_offset; /* in the file */

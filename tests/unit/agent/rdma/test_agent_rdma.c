@@ -343,6 +343,52 @@ static void a_provider_is_known_by_its_build_id(void **state)
 	nt_rdma_free(rdma);
 }
 
+/* It opened its device before, and makes no verb: what it does is not zero. */
+static void a_device_without_a_verb_is_not_visible(void **state)
+{
+	const struct nt_provider_place held = {.holds_device = 1};
+	struct nt_provider_place found = {.post_offset = 0x300,
+					  .poll_offset = 0x400,
+					  .build_id = "fedcba",
+					  .holds_device = 1};
+	struct nt_rdma *rdma = open_rdma();
+	const struct nt_rdma_window *w;
+	int fd = -1;
+
+	(void)state;
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	nt_rdma_tick(rdma, NOW_NS + 5 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 1);
+	assert_null(nt_rdma_take_window(rdma, PID, NOW_NS));
+	nt_rdma_found(rdma, PID, START_NS, 0, &fd, &held);
+	w = nt_rdma_take_window(rdma, PID, NOW_NS);
+	assert_non_null(w);
+	assert_int_equal(w->not_visible, NT_WIRE_RDMA_PROVIDER);
+	/* Its memory is searched again after 30 s, then after 60. */
+	nt_rdma_tick(rdma, NOW_NS + 34 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 1);
+	nt_rdma_tick(rdma, NOW_NS + 35 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 2);
+	nt_rdma_found(rdma, PID, START_NS, -ENOENT, &fd, NULL); /* it has closed it */
+	assert_null(nt_rdma_take_window(rdma, PID, NOW_NS));
+	nt_rdma_tick(rdma, NOW_NS + 94 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 2);
+	nt_rdma_tick(rdma, NOW_NS + 95 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 3);
+	fd = dup(0);
+	nt_rdma_found(rdma, PID, START_NS, 0, &fd, &found);
+	assert_int_equal(fd, -1);
+	nt_rdma_tick(rdma, NOW_NS, 10 * NT_SECOND);
+	assert_int_equal(world.attaches[0], 1);
+	assert_int_equal(world.offset[0], 0x300);
+	w = nt_rdma_take_window(rdma, PID, NOW_NS);
+	assert_int_equal(w->not_visible, NT_WIRE_RDMA_PROVIDER); /* no queue pair yet */
+	create(rdma, QPN);
+	w = nt_rdma_take_window(rdma, PID, NOW_NS);
+	assert_int_equal(w->not_visible, 0);
+	nt_rdma_free(rdma);
+}
+
 static void a_provider_that_cannot_be_probed_is_not_visible_never_zero(void **state)
 {
 	struct nt_rdma *rdma = open_rdma();
@@ -585,6 +631,7 @@ int main(void)
 		cmocka_unit_test(at_level_1_posts_are_always_observed_unless_the_budget_forbids_it),
 		cmocka_unit_test(a_probe_that_comes_too_late_is_detached),
 		cmocka_unit_test(a_provider_is_known_by_its_build_id),
+		cmocka_unit_test(a_device_without_a_verb_is_not_visible),
 		cmocka_unit_test(a_provider_that_cannot_be_probed_is_not_visible_never_zero),
 		cmocka_unit_test(a_window_states_what_was_added_since_the_last_one),
 		cmocka_unit_test(a_destroyed_queue_pair_is_sent_once_more),
