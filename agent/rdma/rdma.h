@@ -5,7 +5,8 @@
  * Queue pairs are known by events of libibverbs (bpf/verbs.bpf.h). Their traffic is observed at the
  * provider's post_send and poll_cq (bpf/traffic.bpf.h), of one process at a time: in ranks in short
  * slices, and in processes at level 1 or above always, completions still in slices. Slices begin at
- * multiples of their period in real time, so that both ends of a link are observed together.
+ * multiples of their period in real time, so that both ends of a link are observed together. After a
+ * slice completions are observed until those of its timed requests have come, at most a second.
  *
  * Has no thread and makes no system calls: all of that is in the hooks. Boot time unless stated.
  */
@@ -70,6 +71,7 @@ struct nt_rdma_stats {
 	uint64_t not_visible; /* queue pairs whose traffic cannot be observed, so far */
 	uint64_t refused; /* processes whose provider cannot be probed, so far */
 	uint64_t cut, unread, untimed; /* of struct nt_rdma_traffic, so far */
+	uint64_t unfinished; /* timed requests that were not complete by then, so far */
 	uint64_t unsent; /* queue pairs left out of windows, so far */
 };
 

@@ -8,6 +8,7 @@
 
 #define NT_RDMA_GUESS_NS       (5 * NT_SECOND) /* a rank without verbs: its provider is guessed */
 #define NT_RDMA_GUESS_AGAIN_NS (30 * NT_SECOND)
+#define NT_RDMA_REST_NS        NT_SECOND /* after a slice: for completions of what was posted in it */
 #define NT_RDMA_REFRESH_NS     (10 * NT_SECOND) /* queue pairs without traffic are sent again */
 
 enum {
@@ -60,6 +61,7 @@ struct nt_rdma_process {
 	int fd; /* owned; -1: none */
 	struct nt_rdma_link link[NT_RDMA_LINKS];
 	struct nt_rdma_watch watch;
+	uint64_t rest_end_ns; /* with NT_RDMA_POLLED_REST */
 	struct nt_queue_pairs pairs;
 	struct nt_rdma_owner *owner;
 	uint64_t refreshed_ns;

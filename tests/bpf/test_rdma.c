@@ -458,6 +458,52 @@ static void a_slice_begins_with_no_outstanding_requests(void **state)
 	(void)poll_until(1);
 }
 
+/* After a slice what was posted in it is waited for, and nothing else is timed. */
+static void after_a_slice_only_its_own_requests_are_timed(void **state)
+{
+	struct nt_rdma_traffic t;
+	struct rdma_run *run;
+	struct ibv_qp *qp;
+
+	(void)state;
+	run = start();
+	qp = fake_verbs_qp(&fake, 0);
+	*fake.delay_ns = 20 * NT_MILLISECOND;
+	post(qp, IBV_WR_SEND, 1, 1);
+	post(qp, IBV_WR_SEND, 2, 1);
+	run->watch.is_polled = NT_RDMA_POLLED_REST;
+	nt_traffic_map_watch(run->h.attach, (uint32_t)getpid(), &run->watch);
+	post(qp, IBV_WR_SEND, 3, 1);
+	t = traffic_of(run, qp);
+	assert_int_equal(t.head - t.tail, 2);
+	assert_int_equal(poll_until(3), 3);
+	t = traffic_of(run, qp);
+	assert_int_equal(t.timed, 2);
+	assert_int_equal(t.untimed, 1);
+	assert_true(t.least_ns >= 20 * NT_MILLISECOND);
+	assert_int_equal(t.head, t.tail);
+}
+
+/* A request that has failed is not waited for. */
+static void a_failed_request_is_no_longer_outstanding(void **state)
+{
+	struct nt_rdma_traffic t;
+	struct rdma_run *run;
+	struct ibv_qp *qp;
+
+	(void)state;
+	run = start();
+	qp = fake_verbs_qp(&fake, 0);
+	*fake.status = IBV_WC_RETRY_EXC_ERR;
+	post(qp, IBV_WR_SEND, 1, 1);
+	assert_int_equal(poll_until(1), 1);
+	t = traffic_of(run, qp);
+	assert_int_equal(t.errors[IBV_WC_RETRY_EXC_ERR], 1);
+	assert_int_equal(t.timed, 0);
+	assert_int_equal(t.untimed, 0);
+	assert_int_equal(t.head, t.tail);
+}
+
 /* ---- hostile --------------------------------------------------------------------------------- */
 
 static void a_chain_that_is_a_loop_is_cut_and_counted(void **state)
@@ -565,6 +611,8 @@ int main(void)
 		cmocka_unit_test(beyond_the_kept_requests_none_is_timed_wrongly),
 		cmocka_unit_test(errors_are_counted_by_status_and_receives_by_bytes),
 		cmocka_unit_test(a_slice_begins_with_no_outstanding_requests),
+		cmocka_unit_test(after_a_slice_only_its_own_requests_are_timed),
+		cmocka_unit_test(a_failed_request_is_no_longer_outstanding),
 		cmocka_unit_test(a_chain_that_is_a_loop_is_cut_and_counted),
 		cmocka_unit_test(garbage_pointers_are_counted_as_unread),
 		cmocka_unit_test(a_flood_of_queue_pairs_stays_within_the_share_of_its_process),
