@@ -203,18 +203,25 @@ static void search_range(struct context_search *s, struct range range)
 	}
 }
 
-/* A line of /proc/PID/maps: private, writable, of no file. */
-static bool parse_own(char *line, struct range *ret_range)
+/*
+ * A line of /proc/PID/maps: private, writable, of no file.
+ *
+ *	7f0000000000-7f0000400000 rw-p 00000000 00:00 0   [heap]
+ */
+static bool parse_own(const char *line, struct range *ret_range)
 {
-	char *const dash = strchr(line, '-'), *const space = dash ? strchr(dash, ' ') : NULL;
-	char rights[5], device[16];
-	unsigned long long inode;
+	static const char rights[] = " rw-p ", no_file[] = " 00:00 0";
+	const size_t range = strcspn(line, " "), start = strcspn(line, "-");
+	const char *const rest = line + range;
+	size_t offset;
 
-	if (!space || sscanf(space, " %4s %*s %15s %llu", rights, device, &inode) != 3 ||
-	    strncmp(rights, "rw-p", 4) != 0 || inode)
+	if (start >= range || strncmp(rest, rights, sizeof(rights) - 1) != 0)
 		return false;
-	return nt_parse_hex(line, (size_t)(dash - line), UINT64_MAX, &ret_range->start) == 0 &&
-	       nt_parse_hex(dash + 1, (size_t)(space - dash - 1), UINT64_MAX, &ret_range->end) ==
+	offset = sizeof(rights) - 1 + strcspn(rest + sizeof(rights) - 1, " ");
+	if (strncmp(rest + offset, no_file, sizeof(no_file) - 1) != 0)
+		return false;
+	return nt_parse_hex(line, start, UINT64_MAX, &ret_range->start) == 0 &&
+	       nt_parse_hex(line + start + 1, range - start - 1, UINT64_MAX, &ret_range->end) ==
 		       0 &&
 	       ret_range->end > ret_range->start;
 }
