@@ -42,7 +42,7 @@ static void on_provider(void *data, const struct nt_inspector_task *task,
 	int r = outcome->result;
 
 	if (r == 0)
-		r = outcome->kind == NT_ANSWER_PROVIDER && outcome->fd >= 0
+		r = outcome->kind == NT_ANSWER_PROVIDER
 			    ? nt_inspection_parse_provider(outcome->body, outcome->len, &provider)
 			    : -EBADMSG;
 	if (r < 0 && r != -ESRCH && r != -ENOENT)

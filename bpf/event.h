@@ -22,7 +22,7 @@
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
 #define NT_LOCATION   8 /* of CUmemLocation in CUmemAllocationProp: its type, and a device */
-#define NT_ROWS_MAX   510 /* rows of the agent's probe table */
+#define NT_ROWS_MAX   640 /* rows of the agent's probe table; its bits of the cookie allow 1023 */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
@@ -40,16 +40,17 @@ enum nt_event_type {
 /*
  * The attach cookie of a probe: what the kernel side must know to record the call.
  *
- *	bits  0-8	row in the agent's probe table, copied into the event with bit 15
+ *	bits  0-8	row in the agent's probe table, with bit 43; copied into the event with bit 15
  *	bit  9		the function stays with the links of all processes: NT_SPLIT_BUT_STAYING
  *	bits 10-14	slot of the file in the table of splits, 0: it has none
  *	bit  15		the probe belongs to a link of one process; 0: to one of all processes
  *	bits 16-19	words to capture, 0 to NT_CALL_WORDS
  *	bits 20-23	1 + word to dereference, 0: none. The 8 bytes at word + offset are `deref`
- *	bits 24-43	offset for it, 20 bits
+ *	bits 24-42	offset for it, 19 bits
  *	bits 24-34	of a matrix multiplication, which dereferences none: see NT_COOKIE_GEMM
  *	bit  24		of batches of records: calls that launch kernels are among them
  *	bits 24-27	of verbs: NT_COOKIE_VERB
+ *	bit  43		bit 9 of the row
  *	bits 44-47	1 + word that points to the 128-byte unique id, 0: none. Of calls that create
  *			physical device memory: not 0, word 2 points to its properties, of which the
  *			8 bytes at NT_LOCATION replace it
@@ -63,13 +64,14 @@ enum nt_event_type {
  *	bits 59-63	1 + offset / 16 of a record, 0: none. Words 1 on are then no arguments but the
  *			memory at word 0 + offset, 8 bytes each (Gloo passes its arguments in a struct)
  */
-#define NT_COOKIE_ROW(c)       ((__u16)((c)&0x81ff))
+#define NT_COOKIE_ROW(c)       ((__u16)(((c)&0x81ff) | ((c) >> 34 & 0x200)))
+#define NT_COOKIE_OF_ROW(row)  (((__u64)(row)&0x1ff) | ((__u64)(row)&0x200) << 34)
 #define NT_COOKIE_STAYS(c)     ((__u32)((c) >> 9) & 1)
 #define NT_COOKIE_SLOT(c)      ((__u32)((c) >> 10) & 0x1f)
 #define NT_COOKIE_OWN(c)       ((__u32)((c) >> 15) & 1)
 #define NT_COOKIE_WORDS(c)     ((__u32)((c) >> 16) & 0xf)
 #define NT_COOKIE_DEREF(c)     ((__u32)((c) >> 20) & 0xf)
-#define NT_COOKIE_DEREF_OFF(c) ((__u32)((c) >> 24) & 0xfffff)
+#define NT_COOKIE_DEREF_OFF(c) ((__u32)((c) >> 24) & 0x7ffff)
 #define NT_COOKIE_ID_WORD(c)   ((__u32)((c) >> 44) & 0xf)
 #define NT_COOKIE_ID_STACK(c)  ((__u32)((c) >> 48) & 1)
 #define NT_COOKIE_COUNTER(c)   ((__u32)((c) >> 49) & 0xf)
@@ -146,7 +148,7 @@ enum nt_split {
 #define NT_COOKIE_OF_STAYING (1ULL << 9)
 #define NT_COOKIE_OF_SLOT(s) ((__u64)(s) << 10)
 
-#define NT_ROW_OF(row) ((__u16)((row)&0x1ff))
+#define NT_ROW_OF(row) ((__u16)((row)&0x3ff))
 #define NT_ROW_OWN     0x8000 /* in `row`: bit 15 of the cookie */
 
 /*

@@ -120,10 +120,17 @@ struct nt_rdma_traffic {
 	struct nt_rdma_posted posted[NT_RDMA_OUTSTANDING];
 };
 
+/* Whether completions are observed now. */
+enum nt_rdma_polled {
+	NT_RDMA_POLLED_NOT,
+	NT_RDMA_POLLED,
+	NT_RDMA_POLLED_REST, /* yes, but what is posted now is not timed: those before are waited for */
+};
+
 /* Written by the agent, by process. */
 struct nt_rdma_watch {
 	__u32 generation; /* changes when completions are observed again */
-	__u32 is_polled; /* completions are observed now */
+	__u32 is_polled; /* enum nt_rdma_polled */
 	__u32 window; /* changes when the traffic was read */
 	__u32 pairs_max; /* entries of the process in the table of traffic; 0: NT_RDMA_PROCESS_QPS */
 };

@@ -225,6 +225,7 @@ static __always_inline void posts(struct pt_regs *ctx)
 	const __u32 row = NT_COOKIE_ROW(bpf_get_attach_cookie(ctx));
 	struct nt_rdma_key key = {.pid = bpf_get_current_pid_tgid() >> 32};
 	struct post_walk walk = {.at = PT_REGS_PARM2(ctx), .now = bpf_ktime_get_boot_ns()};
+	const struct nt_rdma_watch *watch;
 	struct nt_rdma_traffic *t;
 
 	hit_unseen(row);
@@ -235,7 +236,8 @@ static __always_inline void posts(struct pt_regs *ctx)
 		t = add_traffic(row, qp, &key);
 	if (!t)
 		return;
-	walk.is_timed = is_timed(t, bpf_map_lookup_elem(&rdma_watches, &key.pid));
+	watch = bpf_map_lookup_elem(&rdma_watches, &key.pid);
+	walk.is_timed = watch && is_timed(t, watch) && watch->is_polled == NT_RDMA_POLLED;
 	for (int i = 0; i < NT_RDMA_REQUESTS && walk.at; i++)
 		posts_request(t, &walk);
 	if (walk.at)
@@ -286,9 +288,10 @@ static __always_inline void add_latency(struct nt_rdma_traffic *t, __u64 ns,
 }
 
 /* Requests complete in order, but only some are signaled: older ones than this have completed, too. */
-static __always_inline void match_posted(struct nt_rdma_traffic *t, __u64 wr_id, __u64 now,
+static __always_inline void match_posted(struct nt_rdma_traffic *t, __u64 wr_id, bool failed,
 					 const struct nt_rdma_watch *watch)
 {
+	__u64 now = bpf_ktime_get_boot_ns();
 	__u32 tail = t->tail;
 
 	for (__u32 i = 0; i < NT_RDMA_OUTSTANDING; i++, tail++) {
@@ -299,13 +302,14 @@ static __always_inline void match_posted(struct nt_rdma_traffic *t, __u64 wr_id,
 		if (posted->wr_id != wr_id)
 			continue;
 		t->tail = tail + 1;
-		if (now > posted->ns)
+		if (now > posted->ns && !failed)
 			add_latency(t, now - posted->ns, watch);
 		return;
 	}
 	if (t->skipped && t->tail == t->head)
 		__sync_fetch_and_sub(&t->skipped, 1);
-	__sync_fetch_and_add(&t->untimed, 1);
+	if (!failed)
+		__sync_fetch_and_add(&t->untimed, 1);
 }
 
 /* A completion at that address. Not static, so that the verifier checks it once. */
@@ -329,16 +333,16 @@ __noinline int completes(__u32 row, __u64 context, __u64 at)
 	barrier_var(status);
 	if (status && status < NT_RDMA_STATUSES) {
 		__sync_fetch_and_add(&t->errors[status], 1);
-		return 0; /* the opcode is undefined: it may be of a receive */
-	}
-	if (c.opcode & COMPLETION_RECEIVE) {
+	} else if (c.opcode & COMPLETION_RECEIVE) {
 		__sync_fetch_and_add(&t->received, 1);
 		__sync_fetch_and_add(&t->received_bytes, c.bytes);
 		return 0;
+	} else {
+		__sync_fetch_and_add(&t->completions, 1);
 	}
-	__sync_fetch_and_add(&t->completions, 1);
+	/* The opcode of one that failed is undefined: it may be of a receive, with a number of its own. */
 	if (watch && is_timed(t, watch))
-		match_posted(t, c.wr_id, bpf_ktime_get_boot_ns(), watch);
+		match_posted(t, c.wr_id, status != 0, watch);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "agent/host/mount.h"
 #include "agent/host/root_path.h"
 #include "agent/probes/probe.h"
+#include "agent/rdma/open_device.h"
 #include "agent/rdma/provider_file.h"
 #include "agent/stack/stack_read.h"
 #include "common/base/ascii.h"
@@ -356,28 +357,43 @@ static void answer_stack(const struct errand *errand)
 
 /* ---- a provider of RDMA ---------------------------------------------------------------------- */
 
+/* Of a process that opened its device before it was observed. Without a context any provider. */
+static uint64_t look_for_device(uint32_t pid, uint64_t *post, uint64_t *poll)
+{
+	int device[NT_OPEN_DEVICES];
+	const size_t devices = nt_open_device_list(pid, device);
+
+	if (devices && nt_open_device_functions(pid, device, devices, post, poll) < 0)
+		*post = *poll = 0;
+	return devices != 0;
+}
+
 static void answer_provider(const struct errand *errand)
 {
 	const struct nt_inspection_request *request = &errand->request;
+	uint64_t post = request->address, poll = request->size, holds_device = 0;
 	struct nt_provider_place provider = {0};
 	nt_autoclose int fd = -1, file = -1;
 	struct stat st;
 	int r;
 
 	nt_worker_limit_cpu(CPU_SECONDS);
-	fd = nt_provider_file_open(request->pid, request->address, &st);
-	if (fd >= 0 && !request->takes_fuse && nt_mount_is_fuse(request->pid, fd, &st)) {
-		answer_done(errand, -EOPNOTSUPP);
+	if (!post)
+		holds_device = look_for_device(request->pid, &post, &poll);
+	fd = nt_provider_file_open(request->pid, post, &st);
+	if (fd >= 0 && !request->takes_fuse && nt_mount_is_fuse(request->pid, fd, &st))
+		file = -EOPNOTSUPP;
+	else
+		file = fd < 0 ? fd : nt_root_path_read(fd, st.st_dev, st.st_ino);
+	r = file < 0 ? file : nt_provider_file_read(request->pid, file, post, poll, &provider);
+	if (r < 0 && !holds_device) {
+		answer_done(errand, r);
 		return;
 	}
-	file = fd < 0 ? fd : nt_root_path_read(fd, st.st_dev, st.st_ino);
-	r = file < 0 ? file
-		     : nt_provider_file_read(request->pid, file, request->address, request->size,
-					     &provider);
 	if (r < 0)
-		answer_done(errand, r);
-	else
-		answer(errand, NT_ANSWER_PROVIDER, 0, 0, &provider, sizeof(provider), file);
+		provider = (struct nt_provider_place){0};
+	provider.holds_device = holds_device;
+	answer(errand, NT_ANSWER_PROVIDER, 0, 0, &provider, sizeof(provider), r < 0 ? -1 : file);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/elf/mpi_code.h"
 #include "agent/host/proc.h"
 #include "agent/identity/environ.h"
-#include "agent/elf/mpi_code.h"
 #include "agent/probes/rank_probe.h"
 #include "agent/probes/symbols.h"
 #include "agent/rdma/provider_file.h"
@@ -44,8 +44,9 @@ enum nt_inspection_kind {
 	NT_INSPECT_CODE_PLACE, /* address: NT_ANSWER_CODE_PLACE, or DONE */
 	NT_INSPECT_STACK, /* thread; address: a number of the client: NT_ANSWER_STACK */
 	/*
-	 * address, size: of post_send and poll_cq of a provider of RDMA; or 0: any provider.
-	 * NT_ANSWER_PROVIDER with a descriptor, or DONE
+	 * address, size: of post_send and poll_cq of a provider of RDMA; or 0: those of a device
+	 * that the process holds, else any provider. NT_ANSWER_PROVIDER with a descriptor, or DONE;
+	 * without one if no file was found, but a device
 	 */
 	NT_INSPECT_PROVIDER,
 	NT_INSPECT_END,

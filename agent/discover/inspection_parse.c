@@ -157,7 +157,8 @@ int nt_inspection_parse_provider(const uint8_t *body, size_t len,
 	memcpy(&provider, body, sizeof(provider));
 	digits = strnlen(provider.build_id, sizeof(provider.build_id));
 	if (provider.post_offset > INT64_MAX || provider.poll_offset > INT64_MAX ||
-	    !provider.post_offset != !provider.poll_offset || digits == sizeof(provider.build_id) ||
+	    !provider.post_offset != !provider.poll_offset || provider.holds_device > 1 ||
+	    digits == sizeof(provider.build_id) ||
 	    strspn(provider.build_id, "0123456789abcdef") != digits)
 		return -EBADMSG;
 	memset(provider.build_id + digits, 0, sizeof(provider.build_id) - digits);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/node/nic.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "agent/node/kernel_text.h"
+#include "agent/node/port_walk.h"
 #include "common/base/ascii.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -16,17 +16,8 @@
 #include "common/system/file.h"
 
 enum {
-	COUNTER_BYTES = 64, /* one number and a line feed */
 	SNMP_BYTES = 64 << 10,
 };
-
-static void close_dirp(DIR **dir)
-{
-	if (*dir)
-		(void)closedir(*dir);
-}
-
-#define auto_closedir __attribute__((cleanup(close_dirp)))
 
 /* linux: drivers/infiniband/core/sysfs.c (counters), mlx5, bnxt_re, efa (hw_counters). */
 static const struct {
@@ -63,73 +54,44 @@ static bool is_transient(int error)
 	       error == -EINTR || error == -ENOMEM;
 }
 
-/* 0, also without such a counter, whose value is 0 then; or an error that passes. */
-static int read_counter(const char *path, uint64_t *ret_value)
-{
-	nt_autobuf struct nt_buf buf = {0};
-	const int r = nt_file_read(path, COUNTER_BYTES, &buf);
-
-	*ret_value = 0;
-	if (is_transient(r))
-		return r;
-	while (buf.len && buf.data[buf.len - 1] == '\n')
-		buf.len--;
-	if (r == 0 && buf.len)
-		(void)!nt_parse_u64((const char *)buf.data, buf.len, 0, UINT64_MAX, ret_value);
-	return 0;
-}
-
 /* False: a counter cannot be read now. Without it the sum would fall, and rise again. */
-static bool read_classes(const char *port, uint64_t class[NT_COUNTER_SUM_VALUES])
+static bool read_classes(const char *sys, const char *device, const char *port,
+			 uint64_t class[NT_COUNTER_SUM_VALUES])
 {
-	char path[PATH_MAX];
-
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		const int len = snprintf(path, sizeof(path), "%s/%s", port, known[i].name);
-		uint64_t value;
+		uint64_t value = 0;
+		const int r = nt_port_counter(sys, device, port, known[i].name, &value);
 
-		if (len < 0 || (size_t)len >= sizeof(path))
-			continue;
-		if (read_counter(path, &value) < 0)
+		if (is_transient(r))
 			return false;
-		add(&class[known[i].class], value);
+		if (r == 0)
+			add(&class[known[i].class], value);
 	}
 	return true;
 }
 
-static void read_port(const char *sys, const char *device, const char *port, struct nt_nic *nic)
+struct nic_reading {
+	const char *sys;
+	struct nt_nic *nic;
+};
+
+static void read_port(void *data, const char *device, const char *port)
 {
+	const struct nic_reading *reading = data;
 	uint64_t class[NT_COUNTER_SUM_VALUES] = {0};
-	char path[PATH_MAX], name[PATH_MAX];
-	const int len = snprintf(path, sizeof(path), "%s/%s/ports/%s", sys, device, port);
-	const int name_len = snprintf(name, sizeof(name), "%s/%s", device, port);
+	struct nt_nic *nic = reading->nic;
+	char name[PATH_MAX];
+	int len;
 
-	if (len < 0 || (size_t)len >= sizeof(path) || name_len < 0 ||
-	    (size_t)name_len >= sizeof(name) || !read_classes(path, class))
+	if (nic->ports == NT_NIC_PORTS) {
+		nic->ports_over_cap++;
 		return;
-	(void)nt_counter_sum_add(&nic->port, name, (size_t)name_len, class, NULL);
-}
-
-static void read_device(const char *sys, const char *device, struct nt_nic *nic)
-{
-	auto_closedir DIR *dir = NULL;
-	const struct dirent *entry;
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/%s/ports", sys, device);
-
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return;
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		if (nic->ports == NT_NIC_PORTS) {
-			nic->ports_over_cap++;
-			continue;
-		}
-		nic->ports++;
-		read_port(sys, device, entry->d_name, nic);
 	}
+	nic->ports++;
+	len = snprintf(name, sizeof(name), "%s/%s", device, port);
+	if (len > 0 && (size_t)len < sizeof(name) &&
+	    read_classes(reading->sys, device, port, class))
+		(void)nt_counter_sum_add(&nic->port, name, (size_t)len, class, NULL);
 }
 
 /* The next line that begins with "Tcp:", without that. */
@@ -181,16 +143,12 @@ bool nt_nic_parse_snmp(const char *text, size_t len, struct nt_nic_tcp *ret_tcp)
 
 void nt_nic_read(const char *sys, const char *snmp, struct nt_nic *nic)
 {
-	auto_closedir DIR *dir = opendir(sys);
+	struct nic_reading reading = {.sys = sys, .nic = nic};
 	nt_autobuf struct nt_buf buf = {0};
-	const struct dirent *entry;
 
 	nic->ports = nic->ports_over_cap = 0;
 	nt_counter_sum_begin(&nic->port);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] != '.')
-			read_device(sys, entry->d_name, nic);
-	}
+	nt_port_walk(sys, read_port, &reading);
 	nt_counter_sum_end(&nic->port);
 	nic->has_tcp = nt_file_read(snmp, SNMP_BYTES, &buf) == 0 &&
 		       nt_nic_parse_snmp((const char *)buf.data, buf.len, &nic->tcp);

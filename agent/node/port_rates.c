@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/node/port_rates.h"
 
-#include <dirent.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/node/port_walk.h"
 #include "common/base/ascii.h"
-#include "common/base/buf.h"
-#include "common/base/cleanup.h"
 #include "common/base/parse_number.h"
-#include "common/system/file.h"
 
 enum {
-	COUNTER_BYTES = 64, /* one number and a line feed */
 	WORD_BYTES = 4, /* of the counters of data */
 };
 
@@ -57,29 +52,6 @@ enum {
 
 _Static_assert((int)KNOWN <= (int)NT_PORT_RATES_COUNTERS, "each has a place");
 
-static void close_dir(DIR **dir)
-{
-	if (*dir)
-		(void)closedir(*dir);
-}
-
-#define auto_close_dir __attribute__((cleanup(close_dir)))
-
-static bool read_counter(const char *sys, const char *device, const char *port, const char *file,
-			 uint64_t *ret_value)
-{
-	nt_autobuf struct nt_buf buf = {0};
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/%s/ports/%s/%s", sys, device, port, file);
-
-	if (len < 0 || (size_t)len >= sizeof(path) || nt_file_read(path, COUNTER_BYTES, &buf) < 0)
-		return false;
-	while (buf.len && buf.data[buf.len - 1] == '\n')
-		buf.len--;
-	return buf.len &&
-	       nt_parse_u64((const char *)buf.data, buf.len, 0, UINT64_MAX, ret_value) == 0;
-}
-
 static void read_port_counters(const char *sys, const char *device, const char *port,
 			       struct nt_port_counters *now)
 {
@@ -90,7 +62,7 @@ static void read_port_counters(const char *sys, const char *device, const char *
 	if (nt_parse_u64(port, strlen(port), 0, UINT32_MAX, &number) == 0)
 		now->port = (uint32_t)number;
 	for (size_t i = 0; i < KNOWN; i++)
-		if (read_counter(sys, device, port, known[i].file, &now->value[i]))
+		if (nt_port_counter(sys, device, port, known[i].file, &now->value[i]) == 0)
 			now->has |= 1U << i;
 }
 
@@ -172,37 +144,32 @@ static void add_ports(const struct nt_port_counters *now, size_t ports, struct n
 	nt_counter_sum_end(&rates->sum);
 }
 
-static void read_ports(const char *sys, const char *device, struct nt_port_counters *now,
-		       size_t *ports, struct nt_port_rates *rates)
-{
-	auto_close_dir DIR *dir = NULL;
-	const struct dirent *entry;
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/%s/ports", sys, device);
+struct rates_reading {
+	const char *sys;
+	struct nt_port_counters now[NT_PORT_RATES_PORTS];
+	size_t ports;
+	uint64_t over_cap;
+};
 
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return;
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		if (*ports == NT_PORT_RATES_PORTS)
-			rates->ports_over_cap++;
-		else
-			read_port_counters(sys, device, entry->d_name, &now[(*ports)++]);
-	}
+static void read_port(void *data, const char *device, const char *port)
+{
+	struct rates_reading *reading = data;
+
+	if (reading->ports == NT_PORT_RATES_PORTS)
+		reading->over_cap++;
+	else
+		read_port_counters(reading->sys, device, port, &reading->now[reading->ports++]);
 }
 
 void nt_port_rates_read(const char *sys, uint64_t now_ns, struct nt_port_rates *rates)
 {
-	struct nt_port_counters now[NT_PORT_RATES_PORTS];
-	auto_close_dir DIR *dir = opendir(sys);
-	const struct dirent *entry;
-	size_t ports = 0;
+	struct rates_reading reading = {.sys = sys};
+	const struct nt_port_counters *now = reading.now;
+	size_t ports;
 
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			read_ports(sys, entry->d_name, now, &ports, rates);
+	nt_port_walk(sys, read_port, &reading);
+	ports = reading.ports;
+	rates->ports_over_cap += reading.over_cap;
 	add_ports(now, ports, rates);
 	rates->ports = 0;
 	if (rates->before_ns && now_ns > rates->before_ns)

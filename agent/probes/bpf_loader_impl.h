@@ -16,7 +16,7 @@ struct ring_buffer;
 
 enum {
 	/* a row without a function, for trials (agent/probes/bpf_loader_open.c) */
-	NT_BPF_LOADER_TRIAL_ROW = 0x1ff,
+	NT_BPF_LOADER_TRIAL_ROW = 0x3ff,
 };
 
 /* The last counters of an ended process, kept until the agent handles its end. */

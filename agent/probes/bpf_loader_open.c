@@ -119,7 +119,8 @@ static int try_out(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
 	nt_auto(nt_link) struct nt_link *leave = NULL;
-	struct nt_probe_site site = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	struct nt_probe_site site = {.cookie =
+					     NT_COOKIE_OF_ROW(NT_BPF_LOADER_TRIAL_ROW) | 1U << 16};
 	bool seen = false;
 	int r;
 
@@ -156,7 +157,8 @@ static void *run_trial(void *data)
 static int try_own_links(struct nt_bpf_loader *loader)
 {
 	nt_auto(nt_link) struct nt_link *link = NULL;
-	struct nt_probe_site site = {.cookie = NT_BPF_LOADER_TRIAL_ROW | 1U << 16};
+	struct nt_probe_site site = {.cookie =
+					     NT_COOKIE_OF_ROW(NT_BPF_LOADER_TRIAL_ROW) | 1U << 16};
 	unsigned int seen = 0;
 	pthread_t thread;
 	int r;
@@ -277,7 +279,7 @@ static int measure_costs(struct nt_bpf_loader *loader)
 	r = find_trial_site(&site);
 	if (r < 0)
 		return r;
-	site.cookie = NT_BPF_LOADER_TRIAL_ROW | counted;
+	site.cookie = NT_COOKIE_OF_ROW(NT_BPF_LOADER_TRIAL_ROW) | counted;
 	r = nt_bpf_loader_link_entry(loader, true, "/proc/self/exe", 0, &site, 1, &count);
 	if (r < 0)
 		return r;
@@ -286,7 +288,7 @@ static int measure_costs(struct nt_bpf_loader *loader)
 	if (r < 0)
 		return r;
 	nt_link_free(nt_take(count));
-	site.cookie = NT_BPF_LOADER_TRIAL_ROW | words;
+	site.cookie = NT_COOKIE_OF_ROW(NT_BPF_LOADER_TRIAL_ROW) | words;
 	r = nt_bpf_loader_link_entry(loader, false, "/proc/self/exe", 0, &site, 1, &entry);
 	if (r < 0)
 		return r;

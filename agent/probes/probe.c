@@ -128,7 +128,7 @@ bool nt_probe_is_of_rank(const struct nt_probe *probe)
 uint64_t nt_probe_cookie(uint16_t row)
 {
 	const struct nt_probe *p = nt_probe_row(row);
-	uint64_t cookie = row;
+	uint64_t cookie = NT_COOKIE_OF_ROW(row);
 
 	if (!p)
 		return 0;

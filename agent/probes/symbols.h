@@ -14,7 +14,7 @@
 #include "agent/probes/uncovered_call.h"
 
 enum {
-	NT_SYMBOLS_MAX = 512, /* rows; the table has fewer */
+	NT_SYMBOLS_MAX = NT_ROWS_MAX,
 };
 
 struct nt_symbols_row {

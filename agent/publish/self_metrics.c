@@ -278,6 +278,8 @@ static const struct metric_row rows[] = {
 		"Work requests in memory that could not be read."),
 	COUNTER("rdma_untimed", NULL, rdma.untimed,
 		"Completions whose post was not observed: they have no latency."),
+	COUNTER("rdma_unfinished", NULL, rdma.unfinished,
+		"Timed requests that took longer than a slice and a second: they have no latency."),
 	COUNTER("over_cap", "what=\"orphans\"", tracker.orphans_over_cap, OVER_CAP),
 	COUNTER("over_cap", "what=\"call-kinds\"", tracker.unknown_kinds, OVER_CAP),
 	COUNTER("over_cap", "what=\"streams\"", tracker.order_overflows, OVER_CAP),

@@ -18,7 +18,10 @@ enum {
 /* A provider of libibverbs: where in its file its functions are probed. */
 struct nt_provider_place {
 	uint64_t post_offset, poll_offset; /* 0: not requested */
-	char build_id[NT_PROVIDER_FILE_BUILD_ID]; /* hex; empty: it has none */
+	char build_id
+		[NT_PROVIDER_FILE_BUILD_ID]; /* hex; empty: it has none, or no file was found */
+	/* The process holds a device; looked up where no addresses are given. */
+	uint64_t holds_device; /* 0 or 1 */
 };
 
 /*

@@ -304,10 +304,12 @@ void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int re
 		return;
 	is_guess = process->is_guess;
 	process->provider = NT_RDMA_PROVIDER_UNKNOWN;
+	if (is_guess && (result == 0 || result == -ENOENT))
+		process->holds_device = result == 0 && provider->holds_device;
 	if (result == 0 && provider->post_offset)
 		keep_place(rdma, provider);
 	place = result == 0 ? find_place(rdma, provider->build_id) : NULL;
-	if (result == 0 && (provider->post_offset || place)) {
+	if (result == 0 && *fd >= 0 && (provider->post_offset || place)) {
 		process->post_offset =
 			provider->post_offset ? provider->post_offset : place->post_offset;
 		process->poll_offset =
@@ -320,7 +322,10 @@ void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int re
 	}
 }
 
-/* Without an event a provider is guessed: one that another process has used. */
+/*
+ * Without an event a provider is guessed: by the memory of the process, or one that another process has
+ * used. That takes a worker some time, so it is done less and less often.
+ */
 static void find_provider(struct nt_rdma *rdma, struct nt_rdma_process *process, uint64_t now_ns)
 {
 	const bool is_known = process->post && process->poll;
@@ -330,7 +335,9 @@ static void find_provider(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	if (!is_known && (!process->guess_ns || now_ns < process->guess_ns))
 		return;
 	process->is_guess = !is_known;
-	process->guess_ns = now_ns + NT_RDMA_GUESS_AGAIN_NS;
+	process->guess_ns = now_ns + (NT_RDMA_GUESS_AGAIN_NS << process->guesses);
+	if (!is_known && process->guesses < NT_RDMA_GUESSES)
+		process->guesses++;
 	if (rdma->hooks.find(rdma->hooks.data, process->pid, process->start_ns, process->post,
 			     process->poll) == 0)
 		process->provider = NT_RDMA_PROVIDER_ASKED;
@@ -367,7 +374,7 @@ static void detach(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	link->state = NT_RDMA_LINK_OFF;
 	if (kind != NT_RDMA_LINK_POLL)
 		return;
-	process->watch.is_polled = 0;
+	process->watch.is_polled = NT_RDMA_POLLED_NOT;
 	nt_rdma_watch_process(rdma, process);
 }
 
@@ -397,7 +404,7 @@ void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t star
 	rdma->stats.attached++;
 	if (kind == NT_RDMA_LINK_POLL) {
 		process->watch.generation++;
-		process->watch.is_polled = 1;
+		process->watch.is_polled = NT_RDMA_POLLED;
 	}
 	nt_rdma_watch_process(rdma, process);
 }
@@ -422,19 +429,77 @@ static bool is_wanted(const struct nt_rdma *rdma, const struct nt_rdma_process *
 	return is_open(is_raised ? &rdma->options.raised_polls : &rdma->options.polls, real_ns);
 }
 
+/* Requests whose posts are kept in this slice, without a completion yet. */
+static uint64_t outstanding(const struct nt_rdma *rdma, const struct nt_rdma_process *process)
+{
+	struct nt_rdma_traffic t;
+	uint64_t requests = 0;
+
+	for (const struct nt_queue_pair *pair = process->pairs.table; pair; pair = pair->hh.next)
+		if (!pair->is_ended && rdma->hooks.traffic(rdma->hooks.data, &pair->key, &t) &&
+		    t.generation == process->watch.generation)
+			requests += t.head - t.tail;
+	return requests;
+}
+
+/*
+ * The slice of polls has ended. Without this no latency would be longer than a slice, and long ones would
+ * be missed more often than short ones. True: they are observed for a while.
+ */
+static bool waits_for_rest(struct nt_rdma *rdma, struct nt_rdma_process *process, uint64_t now_ns)
+{
+	uint64_t requests;
+
+	if (process->provider != NT_RDMA_PROVIDER_READY || process->is_shed ||
+	    (!process->is_rank && !process->level))
+		return false;
+	requests = outstanding(rdma, process);
+	if (!requests)
+		return false;
+	if (process->watch.is_polled == NT_RDMA_POLLED && !process->is_sliced) {
+		process->watch.is_polled = NT_RDMA_POLLED_REST;
+		process->rest_end_ns = now_ns + NT_RDMA_REST_NS;
+		nt_rdma_watch_process(rdma, process);
+		return true;
+	}
+	if (!process->is_sliced && now_ns < process->rest_end_ns)
+		return true;
+	rdma->stats.unfinished += requests;
+	return false;
+}
+
+/* The next slice has come meanwhile. */
+static void begin_slice_again(struct nt_rdma *rdma, struct nt_rdma_process *process)
+{
+	rdma->stats.unfinished += outstanding(rdma, process);
+	process->watch.generation++;
+	process->watch.is_polled = NT_RDMA_POLLED;
+	nt_rdma_watch_process(rdma, process);
+}
+
+static void turn_link(struct nt_rdma *rdma, struct nt_rdma_process *process,
+		      enum nt_rdma_link_kind kind, uint64_t now_ns, uint64_t real_ns)
+{
+	const bool wanted = is_wanted(rdma, process, kind, real_ns);
+	const struct nt_rdma_link *link = &process->link[kind];
+
+	if (wanted && link->state == NT_RDMA_LINK_OFF)
+		attach(rdma, process, kind);
+	if (link->state != NT_RDMA_LINK_ON)
+		return;
+	if (wanted && kind == NT_RDMA_LINK_POLL && process->watch.is_polled == NT_RDMA_POLLED_REST)
+		begin_slice_again(rdma, process);
+	if (!wanted && (kind == NT_RDMA_LINK_POST || !waits_for_rest(rdma, process, now_ns)))
+		detach(rdma, process, kind, now_ns);
+}
+
 void nt_rdma_tick(struct nt_rdma *rdma, uint64_t now_ns, uint64_t real_ns)
 {
 	for (struct nt_rdma_process *p = rdma->process; p; p = p->hh.next) {
 		find_provider(rdma, p, now_ns);
 		/* Posts first: a completion without its post has no latency. */
-		for (enum nt_rdma_link_kind kind = 0; kind < NT_RDMA_LINKS; kind++) {
-			const bool wanted = is_wanted(rdma, p, kind, real_ns);
-
-			if (wanted && p->link[kind].state == NT_RDMA_LINK_OFF)
-				attach(rdma, p, kind);
-			else if (!wanted && p->link[kind].state == NT_RDMA_LINK_ON)
-				detach(rdma, p, kind, now_ns);
-		}
+		for (enum nt_rdma_link_kind kind = 0; kind < NT_RDMA_LINKS; kind++)
+			turn_link(rdma, p, kind, now_ns, real_ns);
 	}
 }
 

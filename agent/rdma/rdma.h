@@ -5,7 +5,8 @@
  * Queue pairs are known by events of libibverbs (bpf/verbs.bpf.h). Their traffic is observed at the
  * provider's post_send and poll_cq (bpf/traffic.bpf.h), of one process at a time: in ranks in short
  * slices, and in processes at level 1 or above always, completions still in slices. Slices begin at
- * multiples of their period in real time, so that both ends of a link are observed together.
+ * multiples of their period in real time, so that both ends of a link are observed together. After a
+ * slice completions are observed until those of its timed requests have come, at most a second.
  *
  * Has no thread and makes no system calls: all of that is in the hooks. Boot time unless stated.
  */
@@ -40,7 +41,10 @@ struct nt_rdma_options {
 };
 
 struct nt_rdma_hooks {
-	/* Searches a provider's file: ends with nt_rdma_found(). Negative: not begun. */
+	/*
+	 * Searches a provider's file: ends with nt_rdma_found(). Addresses 0: that of a device which the
+	 * process holds. Negative: not begun.
+	 */
 	int (*find)(void *data, uint32_t pid, uint64_t start_ns, uint64_t post, uint64_t poll);
 	/* Attaches the file at the offset: ends with nt_rdma_made(). Negative: not begun. */
 	int (*attach)(void *data, int library, uint32_t pid, uint64_t start_ns, int fd,
@@ -67,6 +71,7 @@ struct nt_rdma_stats {
 	uint64_t not_visible; /* queue pairs whose traffic cannot be observed, so far */
 	uint64_t refused; /* processes whose provider cannot be probed, so far */
 	uint64_t cut, unread, untimed; /* of struct nt_rdma_traffic, so far */
+	uint64_t unfinished; /* timed requests that were not complete by then, so far */
 	uint64_t unsent; /* queue pairs left out of windows, so far */
 };
 
@@ -96,7 +101,10 @@ void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, ui
  */
 void nt_rdma_govern(struct nt_rdma *rdma, uint32_t pid, bool is_shed, bool is_sliced);
 
-/* Results of hooks. fd: taken over, and set to -1. provider: NULL with a negative result. */
+/*
+ * Results of hooks. fd: taken over, and set to -1; -1 if only a device was found. provider: NULL with a
+ * negative result.
+ */
 void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int result, int *fd,
 		   const struct nt_provider_place *provider);
 void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t start_ns, int result,

@@ -8,11 +8,13 @@
 
 #define NT_RDMA_GUESS_NS       (5 * NT_SECOND) /* a rank without verbs: its provider is guessed */
 #define NT_RDMA_GUESS_AGAIN_NS (30 * NT_SECOND)
+#define NT_RDMA_REST_NS        NT_SECOND /* after a slice: for completions of what was posted in it */
 #define NT_RDMA_REFRESH_NS     (10 * NT_SECOND) /* queue pairs without traffic are sent again */
 
 enum {
 	NT_RDMA_FAILURES = 3, /* in a row, to attach: then the process is not observed */
 	NT_RDMA_SENT = 64, /* queue pairs in one window */
+	NT_RDMA_GUESSES = 5, /* after which the pause is doubled: up to 16 minutes */
 };
 
 enum nt_rdma_link_kind {
@@ -51,12 +53,15 @@ struct nt_rdma_process {
 		NT_RDMA_PROVIDER_REFUSED,
 	} provider;
 	bool is_guess; /* the search is for any provider */
+	bool holds_device; /* a guess found it open */
+	uint32_t guesses; /* up to NT_RDMA_GUESSES */
 	uint64_t guess_ns; /* when it is guessed; 0: never */
 	uint64_t post, poll; /* addresses; 0: not known */
 	uint64_t post_offset, poll_offset; /* in the file */
 	int fd; /* owned; -1: none */
 	struct nt_rdma_link link[NT_RDMA_LINKS];
 	struct nt_rdma_watch watch;
+	uint64_t rest_end_ns; /* with NT_RDMA_POLLED_REST */
 	struct nt_queue_pairs pairs;
 	struct nt_rdma_owner *owner;
 	uint64_t refreshed_ns;

@@ -67,7 +67,8 @@ static uint32_t not_visible_of(const struct nt_rdma_process *process)
 
 	if (process->has_direct)
 		bits |= NT_WIRE_RDMA_DIRECT;
-	if (process->provider != NT_RDMA_PROVIDER_READY)
+	/* With a device and without a verb its queue pairs are not known: they are not zero. */
+	if (process->provider != NT_RDMA_PROVIDER_READY || !process->seen_ns)
 		bits |= NT_WIRE_RDMA_PROVIDER;
 	return process->is_shed ? bits | NT_WIRE_RDMA_SHED : bits;
 }
@@ -141,7 +142,7 @@ const struct nt_rdma_window *nt_rdma_take_window(struct nt_rdma *rdma, uint32_t 
 	struct nt_verbs_totals totals;
 
 	HASH_FIND(hh, rdma->process, &pid, sizeof(pid), process);
-	if (!process || !process->seen_ns)
+	if (!process || (!process->seen_ns && !process->holds_device))
 		return NULL;
 	rdma->window = (struct nt_rdma_window){
 		.pair = rdma->sent,

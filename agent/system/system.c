@@ -30,7 +30,6 @@ struct nt_system {
 	uint64_t enrolled_ns[NT_HOST_PROCESSES]; /* attached time at that moment */
 	uint32_t tid[NT_HOST_PROCESSES]; /* of the last reading; 0: none yet */
 	struct nt_slice_estimate estimate[NT_HOST_PROCESSES]; /* of that thread and its process */
-	uint64_t slice_clock_ns; /* switch clock when the slice began, or at the last second */
 	uint64_t gap_since_ns; /* boot time when the last slice ended */
 	uint32_t processes;
 	uint64_t attached_ns, attached_since_ns; /* boot time so far; since when, 0: not now */
@@ -159,31 +158,43 @@ static uint64_t gap_until(const struct nt_system *system, uint64_t now_ns)
 		       : 0;
 }
 
+/* Who took the CPU so far. The kernel side goes on with the other bank, which is empty. */
+static void take_bank(struct nt_system *system, uint32_t slot)
+{
+	struct nt_host_process *process = &system->loader.process[slot];
+	const uint32_t bank = __atomic_load_n(&process->bank, __ATOMIC_RELAXED) & 1;
+
+	memset(process->taker[bank ^ 1], 0, sizeof(process->taker[0]));
+	__atomic_store_n(&process->bank, bank ^ 1, __ATOMIC_RELEASE);
+	nt_slice_estimate_take(&system->estimate[slot], process->taker[bank]);
+}
+
 /* Rates are those since then. */
 static void begin_slice(struct nt_system *system, uint64_t gap_ns)
 {
+	const uint64_t clock_ns = nt_system_loader_switch_clock(&system->loader);
 	struct nt_switch_sums sums;
 
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
 		if (!system->tid[i])
 			continue;
 		read_sums(system, i, &sums);
-		nt_slice_estimate_begin(&system->estimate[i], &sums, gap_ns);
+		take_bank(system, i);
+		nt_slice_estimate_begin(&system->estimate[i], &sums, gap_ns, clock_ns);
 	}
-	system->slice_clock_ns = nt_system_loader_switch_clock(&system->loader);
 }
 
 static void end_slice_of(struct nt_system *system, uint64_t now_ns)
 {
-	const uint64_t slice_ns =
-		nt_system_loader_switch_clock(&system->loader) - system->slice_clock_ns;
+	const uint64_t clock_ns = nt_system_loader_switch_clock(&system->loader);
 	struct nt_switch_sums sums;
 
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
 		if (!system->tid[i])
 			continue;
 		read_sums(system, i, &sums);
-		nt_slice_estimate_end(&system->estimate[i], &sums, slice_ns);
+		take_bank(system, i);
+		nt_slice_estimate_end(&system->estimate[i], &sums, clock_ns);
 	}
 	system->gap_since_ns = now_ns;
 }
@@ -327,9 +338,11 @@ static void choose_thread(struct nt_system *system, uint32_t slot, uint32_t tid)
 	if (system->tid[slot] == tid)
 		return;
 	system->tid[slot] = tid;
-	system->estimate[slot] = (struct nt_slice_estimate){0};
+	nt_slice_estimate_reset(&system->estimate[slot]);
 	read_sums(system, slot, &sums);
-	nt_slice_estimate_begin(&system->estimate[slot], &sums, 0);
+	take_bank(system, slot);
+	nt_slice_estimate_begin(&system->estimate[slot], &sums, 0,
+				nt_system_loader_switch_clock(&system->loader));
 }
 
 static bool read_switches(struct nt_system *system, uint32_t slot, uint64_t now_ns,
@@ -386,19 +399,17 @@ static void read_devices(const struct nt_host_process *process, struct nt_system
 	name_device(most->device, total->device);
 }
 
-/* The kernel side goes on with the other bank, which is empty. */
-static void read_takers(struct nt_host_process *process, struct nt_system_total *total)
+static void read_takers(struct nt_system *system, uint32_t slot, uint64_t gap_ns,
+			struct nt_system_total *total)
 {
-	const uint32_t bank = __atomic_load_n(&process->bank, __ATOMIC_RELAXED) & 1;
-	const struct nt_host_taker *taker = process->taker[bank];
+	struct nt_taken taken;
 
-	memset(process->taker[bank ^ 1], 0, sizeof(process->taker[0]));
-	__atomic_store_n(&process->bank, bank ^ 1, __ATOMIC_RELEASE);
-	for (int i = 0; i < NT_HOST_TAKERS; i++) {
-		total->taken_ns += taker[i].ns;
-		if (taker[i].tgid && taker[i].ns > total->taker.ns)
-			total->taker = taker[i];
-	}
+	take_bank(system, slot);
+	nt_slice_estimate_read(&system->estimate[slot], gap_ns, &taken);
+	total->taken_ns = taken.ns;
+	for (int i = 0; i < NT_HOST_TAKERS; i++)
+		if (taken.taker[i].tgid && taken.taker[i].ns > total->taker.ns)
+			total->taker = taken.taker[i];
 	total->taker.comm[NT_HOST_COMM - 1] = '\0';
 }
 
@@ -425,7 +436,7 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 	total.resets = process->resets_sent + process->resets_received;
 	total.oom_kills = process->oom_kills;
 	read_devices(process, &total);
-	read_takers(process, &total);
+	read_takers(system, slot, gap_until(system, now_ns), &total);
 	*ret_total = total;
 	return true;
 }

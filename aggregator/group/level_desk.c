@@ -11,7 +11,7 @@
 #include "common/system/clock.h"
 
 #define SWEEP_NS NT_MINUTE
-#define RETRY_NS (5 * NT_SECOND) /* after a failure: publishing waits for brokers */
+#define RETRY_NS (5 * NT_SECOND)
 /* After which an agent that was away takes no stacks or profile any more. */
 #define STACK_NS NT_MINUTE
 /* What began earlier is the recording of an earlier time, or was found by an earlier aggregator. */
@@ -46,6 +46,8 @@ int nt_level_desk_open(const struct nt_level_desk_options *options, struct nt_le
 		return -ENOMEM;
 	(void)pthread_mutex_init(&desk->lock, NULL);
 	desk->options = *options;
+	if (!desk->options.retry_ns)
+		desk->options.retry_ns = RETRY_NS;
 	r = nt_level_table_new(&desk->table);
 	if (r == 0)
 		r = nt_control_feed_start(options->bus_url, options->bus, &desk->feed);
@@ -219,7 +221,7 @@ static void publish_waiting(struct nt_level_desk *desk, struct nt_bus_producer *
 		if (tries && publish_entry(bus_producer, entry, desk->table, now_real_ns) == 0)
 			continue;
 		if (tries)
-			desk->publish_after_ns = nt_clock_mono_ns() + RETRY_NS;
+			desk->publish_after_ns = nt_clock_mono_ns() + desk->options.retry_ns;
 		tries = false;
 		desk->waiting[left++] = *entry;
 	}

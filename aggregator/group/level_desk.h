@@ -29,6 +29,8 @@ struct nt_level_desk_options {
 	/* The level of the ranks of a new incident, and how long it lasts; 0: none. */
 	uint32_t auto_level;
 	uint64_t auto_ns;
+	uint64_t
+		retry_ns; /* after the bus took no request; 0: 5 s, as publishing waits for brokers */
 };
 
 struct nt_level_desk_stats {

@@ -63,6 +63,12 @@ static const struct nt_opt options[] = {
 
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_BUS, NT_EXIT_SYSTEM};
 
+static const struct nt_opt_command arguments[] = {
+	{"JOB/RANK",
+	 "only this job, by its name or key, or this rank of it; calls are recorded from "
+	 "level 1 on: see \"neutracer level\""},
+};
+
 static const struct nt_opt_program program = {
 	.name = "neutracer detail",
 	.section = 1,
@@ -76,6 +82,8 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[JOB[/RANK]]",
+	.arg_help = arguments,
+	.arg_help_count = sizeof(arguments) / sizeof(arguments[0]),
 	.min_args = 0,
 	.max_args = 1,
 	.args_offset = OPT(args),

@@ -27,6 +27,15 @@ static const struct nt_opt options[] = {
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_INPUT, NT_EXIT_NETWORK,
 				     NT_EXIT_SYSTEM};
 
+static const struct nt_opt_command arguments[] = {
+	{"TARGET",
+	 "a job by its name, key or id, a rank as JOB/RANK, or a node as node:NAME; without it "
+	 "the levels in force are listed"},
+	{"LEVEL",
+	 "0: counts and sums, and the end of a level that was set; 1: single calls, too; 2: of "
+	 "a rank also profiles; 3: four times the rate of single calls"},
+};
+
 static const struct nt_opt_program program = {
 	.name = "neutracer level",
 	.section = 1,
@@ -35,12 +44,14 @@ static const struct nt_opt_program program = {
 		"Without arguments, lists the levels in force. With two, requests LEVEL for TARGET: a "
 		"job by its name or id, a rank as JOB/RANK, or a node as node:NAME.\n\n"
 		"Level 0 is the default: counts and sums. Level 1 adds records of single calls and of "
-		"single events of the system, and the data path of RDMA. Levels 2 and 3 add nothing more "
-		"so far. A level ends by itself, or by setting level 0. The budgets of the agents hold at "
+		"single events of the system, and all requests posted by RDMA. Level 2 of a rank adds "
+		"profiles on and off the CPU. Level 3 has four times the rate of records. A level ends by itself, or by setting level 0. The budgets of the agents hold at "
 		"all levels: what they leave out is in the columns OBSERVED and SHED.",
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[TARGET LEVEL]",
+	.arg_help = arguments,
+	.arg_help_count = sizeof(arguments) / sizeof(arguments[0]),
 	.max_args = 2,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,

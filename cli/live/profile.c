@@ -27,7 +27,7 @@ static const struct nt_opt options[] = {
 	 .def = "10",
 	 .min = 1,
 	 .max = 60,
-	 .help = "how long to sample",
+	 .help = "how long to sample, at most 60",
 	 .flags = NT_OPT_CLI_ONLY},
 	{.name = "hz",
 	 .kind = NT_OPT_U32,
@@ -70,6 +70,10 @@ static const struct nt_opt options[] = {
 static const enum nt_exit exits[] = {NT_EXIT_CONFIG, NT_EXIT_INPUT, NT_EXIT_NETWORK,
 				     NT_EXIT_SYSTEM};
 
+static const struct nt_opt_command arguments[] = {
+	{"JOB/RANK", "a job by its name, key or id, and the number of one of its ranks"},
+};
+
 static const struct nt_opt_program program = {
 	.name = "neutracer profile",
 	.section = 1,
@@ -83,6 +87,8 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "JOB/RANK",
+	.arg_help = arguments,
+	.arg_help_count = sizeof(arguments) / sizeof(arguments[0]),
 	.max_args = 1,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,

@@ -239,7 +239,12 @@ void nt_opt_print_help(const struct nt_opt_program *program, FILE *out)
 	}
 	(void)fprintf(out, "Usage: %s [OPTION]...%s%s\n\n", program->name, program->args ? " " : "",
 		      nt_opt_usage(program));
-	(void)fprintf(out, "%s: %s.\n\nOptions:\n", program->name, program->summary);
+	(void)fprintf(out, "%s: %s.\n\n", program->name, program->summary);
+	if (program->arg_help_count)
+		(void)fprintf(out, "Arguments:\n");
+	for (size_t i = 0; i < program->arg_help_count; i++)
+		print_item(out, program->arg_help[i].name, program->arg_help[i].help);
+	(void)fprintf(out, "%sOptions:\n", program->arg_help_count ? "\n" : "");
 	for (size_t i = 0; i < program->opt_count; i++)
 		print_option_help(out, &program->opts[i]);
 	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)

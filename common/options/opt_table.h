@@ -59,7 +59,7 @@ struct nt_opt {
  * program of its own with its own table, named by both words.
  */
 struct nt_opt_command {
-	const char *name;
+	const char *name; /* or of a positional argument */
 	const char *help;
 };
 
@@ -78,6 +78,9 @@ struct nt_opt_program {
 	size_t opt_count;
 	/* usage text of positional arguments, "[FILE]..."; NULL: none are accepted */
 	const char *args;
+	const struct nt_opt_command
+		*arg_help; /* what they mean, for --help; NULL: the usage says it */
+	size_t arg_help_count;
 	size_t min_args, max_args;
 	size_t args_offset; /* of a struct nt_opt_args in config; used where args is set */
 	const struct nt_opt_command *commands; /* then all of the above but the texts is unused */

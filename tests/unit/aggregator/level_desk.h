@@ -8,6 +8,8 @@
 #include "aggregator/group/level_desk.h"
 #include "tests/unit/scratch.h"
 
+#define DESK_RETRY_NS (200 * NT_MILLISECOND)
+
 struct desk_scene {
 	char url[SCRATCH_BYTES + 16];
 	struct nt_bus_producer *bus_producer;
@@ -17,7 +19,11 @@ struct desk_scene {
 static inline int desk_scene_open(struct desk_scene *scene, const char *scratch)
 {
 	struct nt_level_desk_options options = {
-		.bus_url = scene->url, .auto_level = 1, .auto_ns = NT_MINUTE};
+		.bus_url = scene->url,
+		.auto_level = 1,
+		.auto_ns = NT_MINUTE,
+		.retry_ns = DESK_RETRY_NS,
+	};
 	int r;
 
 	(void)snprintf(scene->url, sizeof(scene->url), "spool:%s/spool", scratch);

@@ -180,6 +180,30 @@ static void a_place_of_code_has_a_name_that_can_be_printed(void **state)
 	assert_int_equal(nt_inspection_parse_code_place(body, sizeof(place), &got), -EBADMSG);
 }
 
+static int parse_provider(const struct nt_provider_place *place)
+{
+	struct nt_provider_place got;
+
+	memcpy(bytes, place, sizeof(*place));
+	return nt_inspection_parse_provider(bytes, sizeof(*place), &got);
+}
+
+static void a_provider_has_both_places_or_none_and_a_flag(void **state)
+{
+	struct nt_provider_place place = {.holds_device = 1};
+
+	(void)state;
+	assert_int_equal(parse_provider(&place), 0);
+	place.holds_device = 2;
+	assert_int_equal(parse_provider(&place), -EBADMSG);
+	place = (struct nt_provider_place){.post_offset = 1, .build_id = "0f"};
+	assert_int_equal(parse_provider(&place), -EBADMSG);
+	place.poll_offset = 2;
+	assert_int_equal(parse_provider(&place), 0);
+	place.build_id[1] = 'x';
+	assert_int_equal(parse_provider(&place), -EBADMSG);
+}
+
 static void an_environment_from_a_worker_is_cleaned(void **state)
 {
 	static struct nt_environ env, got;
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(places_are_of_a_timed_row_and_within_their_number),
 		cmocka_unit_test(ranges_of_code_are_as_many_as_fit_and_each_is_checked),
 		cmocka_unit_test(a_place_of_code_has_a_name_that_can_be_printed),
+		cmocka_unit_test(a_provider_has_both_places_or_none_and_a_flag),
 		cmocka_unit_test(an_environment_from_a_worker_is_cleaned),
 		WITH(a_changed_file_is_another_one),
 		WITH(a_refused_file_is_remembered_until_it_may_be_tried_again),

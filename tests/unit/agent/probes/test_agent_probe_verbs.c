@@ -35,9 +35,28 @@ static void verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone(void **sta
 	assert_int_equal(traffic, 2);
 }
 
+/* Rows beyond the table's present end have a place in the cookie, apart from all other bits. */
+static void the_cookie_has_room_for_every_row(void **state)
+{
+	(void)state;
+	for (uint32_t row = 0; row < 1024; row++) {
+		const uint64_t cookie = NT_COOKIE_OF_ROW(row);
+
+		assert_int_equal(NT_COOKIE_ROW(cookie), row);
+		assert_int_equal(NT_ROW_OF(NT_COOKIE_ROW(cookie | NT_ROW_OWN)), row);
+		assert_int_equal(NT_COOKIE_STAYS(cookie), 0);
+		assert_int_equal(NT_COOKIE_SLOT(cookie), 0);
+		assert_int_equal(NT_COOKIE_DEREF_OFF(cookie), 0);
+		assert_int_equal(NT_COOKIE_ID_WORD(cookie), 0);
+		assert_int_equal(NT_COOKIE_ROW(~cookie & ~(1ULL << 15)), ~row & 0x3ff);
+	}
+	assert_true(NT_ROWS_MAX <= 1023); /* one is that of trials */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_cookie_has_room_for_every_row),
 		cmocka_unit_test(verbs_are_observed_at_any_cost_and_traffic_in_ranks_alone),
 	};
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -200,6 +201,85 @@ static void a_flood_of_incidents_is_bounded(void **state)
 	assert_int_equal(stats.over_cap, 5);
 }
 
+/* ---- retries --------------------------------------------------------------------------------- */
+
+/* While `fails` no file can be opened, so the topic has no place for its first record. */
+static void set_failing(bool fails)
+{
+	static struct rlimit before;
+	struct rlimit limit;
+
+	if (fails)
+		assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){.rlim_cur = fails ? 0 : before.rlim_cur,
+				.rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void requests_that_the_bus_does_not_take_are_made_again(void **state)
+{
+	struct nt_snapshot *snapshot = make_snapshot("00000000000000f1", NT_MINUTE, false);
+	const uint64_t begin_ns = nt_clock_mono_ns();
+	struct nt_level_desk_stats stats;
+	struct nt_level_entry entry;
+	char all[256];
+
+	(void)state;
+	turn_desk();
+	assert_int_equal(nt_level_desk_set(scene.desk, &rank_3, 2, NT_MINUTE, &entry), 0);
+	set_failing(true);
+	nt_level_desk_look(scene.desk, snapshot); /* stacks of rank 5 and of a peer */
+	nt_level_desk_turn(scene.desk, scene.bus_producer);
+	set_failing(false);
+	nt_snapshot_release(snapshot);
+	assert_string_equal(in_force(), "");
+	/* Not at once: each try may wait for brokers. */
+	turn_desk();
+	if (nt_clock_mono_ns() - begin_ns < DESK_RETRY_NS)
+		assert_string_equal(in_force(), "");
+	while (nt_clock_mono_ns() - begin_ns < 2 * DESK_RETRY_NS)
+		nap();
+	turn_desk();
+	(void)snprintf(all, sizeof(all), "level/3:2 stack/5:0 auto/5:1 stack/%u:0 auto/%u:1 ",
+		       nt_test_peers[0], nt_test_peers[0]);
+	assert_string_equal(in_force(), all);
+	nt_level_desk_stats(scene.desk, &stats);
+	assert_int_equal(stats.expired + stats.over_cap, 0);
+}
+
+/* Such as on Kafka, until the producer has been opened. */
+static void without_a_producer_requests_wait(void **state)
+{
+	struct nt_level_entry entry;
+
+	(void)state;
+	turn_desk();
+	assert_int_equal(nt_level_desk_set(scene.desk, &rank_3, 1, NT_MINUTE, &entry), 0);
+	nt_level_desk_turn(scene.desk, NULL);
+	assert_string_equal(in_force(), "");
+	assert_int_equal(nt_level_desk_set(scene.desk, &rank_3, 2, NT_MINUTE, &entry), -EROFS);
+	turn_desk();
+	assert_string_equal(in_force(), "level/3:1 ");
+}
+
+static void a_request_that_expires_before_it_is_published_is_counted(void **state)
+{
+	struct nt_level_desk_stats stats;
+	struct nt_level_entry entry;
+
+	(void)state;
+	turn_desk();
+	assert_int_equal(nt_level_desk_set(scene.desk, &rank_3, 1, NT_MILLISECOND, &entry), 0);
+	nap();
+	turn_desk();
+	nt_level_desk_stats(scene.desk, &stats);
+	assert_int_equal(stats.expired, 1);
+	turn_desk();
+	nt_level_desk_stats(scene.desk, &stats);
+	assert_int_equal(stats.expired, 1);
+	assert_string_equal(in_force(), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +293,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(incidents_of_others_and_old_ones_raise_nobody,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_flood_of_incidents_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(requests_that_the_bus_does_not_take_are_made_again,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_producer_requests_wait, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_request_that_expires_before_it_is_published_is_counted, set_up,
+			tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -406,6 +406,22 @@ static void help_and_manual_name_every_option_and_exit_code(void **state)
 	assert_non_null(strstr(man, "Environment: NT_BATCH_LINGER."));
 }
 
+static void help_says_what_the_arguments_are(void **state)
+{
+	static const struct nt_opt_command arguments[] = {{"FILE", "what to read"}};
+	nt_autofree char *plain = print(nt_opt_print_help, &program), *help = NULL;
+	struct nt_opt_program other = program;
+
+	(void)state;
+	assert_null(strstr(plain, "Arguments:"));
+	other.arg_help = arguments;
+	other.arg_help_count = 1;
+	help = print(nt_opt_print_help, &other);
+	assert_non_null(strstr(
+		help,
+		"example.\n\nArguments:\n  FILE                      what to read\n\nOptions:\n"));
+}
+
 static void exit_code_1_means_what_the_program_says_it_does(void **state)
 {
 	static const enum nt_exit finding[] = {NT_EXIT_FINDING};
@@ -555,6 +571,7 @@ int main(void)
 		TEST(a_missing_file_is_a_config_error),
 		TEST(a_file_over_the_cap_is_refused),
 		TEST(a_text_that_has_not_the_form_is_refused_with_the_form),
+		TEST(help_says_what_the_arguments_are),
 		TEST(help_and_manual_name_every_option_and_exit_code),
 		TEST(completion_offers_options_choices_and_commands),
 		TEST(completion_offers_files_where_files_are_wanted_and_nowhere_else),
