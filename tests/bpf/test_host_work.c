@@ -12,6 +12,7 @@ enum {
 	CHUNK = 1 << 20,
 	LIMIT_BYTES = 24 << 20,
 	CONNECTS = 4,
+	READERS = 32,
 };
 
 static char large[PATH_MAX]; /* a file of FILE_BYTES on a disk; "": none could be made */
@@ -62,6 +63,50 @@ static void a_direct_read_waits_for_its_block_device(void **state)
 	assert_true(total.device[0] != '\0');
 	assert_in_range(total.device_requests, 1, total.requests);
 	assert_in_range(total.device_ns, 1, total.request_ns);
+}
+
+/* Several at once, so that requests queue up at the device. */
+static void read_in_parallel(void *data)
+{
+	for (int i = 0; i < READERS; i++)
+		if (fork() == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				read_directly(data);
+		}
+	(void)pause();
+}
+
+/* A rank's request that is in flight as the programs are detached is no later rank's. */
+static void a_request_from_before_a_pause_is_no_later_ones(void **state)
+{
+	struct host_test *test = *state;
+	struct nt_system_total total = {0};
+	int go, go_idle;
+	pid_t reader, other;
+
+	if (!large[0]) {
+		print_message("skip: disk: no file can be made on a disk here\n");
+		skip();
+	}
+	reader = host_start(read_in_parallel, NULL, &go);
+	other = host_start(idle, NULL, &go_idle);
+	assert_int_equal(write(go, "", 1), 1);
+	assert_int_equal(write(go_idle, "", 1), 1);
+	host_pause_ms(100);
+	for (int i = 0; i < 10 && !total.requests; i++) {
+		nt_system_enrol(test->system, (uint32_t)reader, 1, 1);
+		host_pause_ms(50);
+		nt_system_leave(test->system, (uint32_t)reader, 1);
+		nt_system_poll(test->system); /* its slot is free */
+		nt_system_enrol(test->system, (uint32_t)other, 1, 1);
+		host_pause_ms(100);
+		assert_true(nt_system_read(test->system, (uint32_t)other, (uint32_t)other, &total));
+		nt_system_leave(test->system, (uint32_t)other, 1);
+	}
+	host_stop(reader);
+	host_stop(other);
+	assert_int_equal(total.requests, 0);
 }
 
 static void read_again(void *data)
@@ -277,7 +322,7 @@ static void retransmits_and_resets_belong_to_the_sockets_process(void **state)
 	const pid_t other = host_start(idle, NULL, &go);
 	bool held;
 
-	nt_system_enrol(test->system, (uint32_t)other, 1);
+	nt_system_enrol(test->system, (uint32_t)other, 1, 1);
 	held = host_observe(test, connect_in_vain, NULL, loses_packets, NULL, &total);
 	assert_true(nt_system_read(test->system, (uint32_t)other, (uint32_t)other, &others));
 	nt_system_leave(test->system, (uint32_t)other, 1);
@@ -320,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		HOST_CASE(a_direct_read_waits_for_its_block_device),
+		HOST_CASE(a_request_from_before_a_pause_is_no_later_ones),
 		HOST_CASE(a_file_of_a_server_is_no_block_device),
 		HOST_CASE(a_page_that_is_read_from_disk_is_a_fault),
 		HOST_CASE(what_a_forked_process_reads_is_the_ranks),
