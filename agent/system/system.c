@@ -91,9 +91,14 @@ void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_
 			 uint32_t level)
 {
 	const uint32_t slot = slot_of(system, pid);
+	struct nt_host_process *process;
 
-	if (slot < NT_HOST_PROCESSES && system->start_boot_ns[slot] == start_boot_ns)
-		__atomic_store_n(&system->loader.process[slot].level, level, __ATOMIC_RELAXED);
+	if (slot == NT_HOST_PROCESSES || system->start_boot_ns[slot] != start_boot_ns)
+		return;
+	process = &system->loader.process[slot];
+	if (!process->level) /* what was dropped until the former end is no part of it */
+		memset(process->dropped, 0, sizeof(process->dropped));
+	__atomic_store_n(&process->level, level, __ATOMIC_RELAXED);
 }
 
 /* ---- sums of context switches ---------------------------------------------------------------- */
