@@ -9,7 +9,7 @@ kernel=${KERNEL:-6.1}
 programs=${NT_BPF_PROGRAMS:-build/release/test-bpf}
 tests='test_rows test_calls test_process_counters test_shares test_discover'
 tests+=' test_gpu_batch test_event_query test_capture test_rdma test_rdma_detail'
-tests+=' test_host_events test_host_members test_host_work test_sockets'
+tests+=' test_host_events test_host_work test_sockets'
 # More than half of the time: places of probes, how the ring fills, what Python programs map, multiplications and
 # their times, collections of Python, single calls, files of libraries.
 [ "${PART:-}" = short ] || tests+=' test_attach test_ring test_python test_gemm test_gemm_time test_gc_probe test_detail test_discover_files'
