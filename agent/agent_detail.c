@@ -46,9 +46,11 @@ void nt_agent_count_details(struct nt_agent *agent, uint32_t pid)
 {
 	struct nt_detail_rates rates;
 
-	if (nt_detail_set_find(agent->detail_set, pid) &&
-	    nt_attach_detail_rates(agent->attach, pid, &rates))
+	if (!nt_detail_set_find(agent->detail_set, pid))
+		return;
+	if (nt_attach_detail_rates(agent->attach, pid, &rates))
 		nt_tracker_detail_rates(agent->tracker, pid, &rates);
+	nt_agent_count_system_events(agent, pid);
 }
 
 static void turn_process(struct nt_agent *agent, struct nt_detailed *process)

@@ -193,6 +193,8 @@ NT_MUST_CHECK int nt_agent_set_level(struct nt_agent *agent, uint32_t pid, uint6
 void nt_agent_forget_level(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns);
 /* Reports calls of the process that the kernel side has counted since the last turn. */
 void nt_agent_count_details(struct nt_agent *agent, uint32_t pid);
+/* System events of the process that the kernel side dropped since the last call. */
+void nt_agent_count_system_events(struct nt_agent *agent, uint32_t pid);
 void nt_agent_turn_details(struct nt_agent *agent);
 void nt_agent_read_details(struct nt_agent *agent);
 void nt_agent_detail(void *data, const struct nt_event_detail *detail);

@@ -221,13 +221,23 @@ int nt_agent_open_ranks(struct nt_agent *agent)
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
+static void enrol(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
+{
+	struct nt_owner owner;
+
+	if (!agent->system)
+		return;
+	if (nt_owner_read(pid, &owner) < 0)
+		owner = (struct nt_owner){0};
+	nt_system_enrol(agent->system, pid, start_boot_ns, owner.id);
+}
+
 void nt_agent_probe_rank(struct nt_agent *agent, uint32_t pid, uint64_t start_boot_ns)
 {
 	nt_probed_ranks_add(agent->interpreters, pid, start_boot_ns);
 	nt_rdma_add(agent->rdma, pid, start_boot_ns, nt_clock_boot_ns());
 	nt_sockets_add(agent->sockets, pid);
-	if (agent->system)
-		nt_system_enrol(agent->system, pid, start_boot_ns);
+	enrol(agent, pid, start_boot_ns);
 	if (agent->config->query_max)
 		nt_probed_ranks_add(agent->query_ranks, pid, start_boot_ns);
 	if (!agent->config->gpu_window_ns)

@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 		passed[i] = stats.switch_ns;
 		thread[i] = stats.side_ns;
 		start_ns = nt_clock_mono_ns();
-		nt_system_enrol(system, (uint32_t)getpid(), 1);
+		nt_system_enrol(system, (uint32_t)getpid(), 1, 1);
 		attach[i] = (nt_clock_mono_ns() - start_ns) / NT_MICROSECOND;
 		start_ns = nt_clock_mono_ns();
 		nt_system_leave(system, (uint32_t)getpid(), 1);

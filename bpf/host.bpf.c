@@ -14,14 +14,11 @@
 #include "bpf/host_kernel.bpf.h"
 #include "bpf/host_kernel_work.bpf.h"
 #include "bpf/host_maps.bpf.h"
+#include "bpf/host_members.bpf.h"
 #include "bpf/host_switch.bpf.h"
 #include "bpf/host_wait.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-enum {
-	FLAG_IO_WORKER = 0x10, /* a thread of io_uring, which is not the process's own work */
-};
 
 /* ---- the scheduler -------------------------------------------------------------------------- */
 
@@ -33,76 +30,24 @@ int BPF_PROG(sched_switch, bool is_preempted, struct task_struct *prev, struct t
 	return 0;
 }
 
-/* A process that a rank forks, such as a worker of a data loader, is its helper. */
-static __always_inline void fork_helper(const struct nt_host_member *parent, __u32 tgid)
-{
-	struct nt_host_member helper = {.slot = parent->slot, .is_helper = 1};
-	struct nt_host_process *process = process_at(parent->slot);
-
-	if (!process)
-		return;
-	if (process->helpers >= NT_HOST_HELPERS ||
-	    bpf_map_update_elem(&members, &tgid, &helper, BPF_NOEXIST) != 0) {
-		__sync_fetch_and_add(&helpers_over_cap, 1);
-		return;
-	}
-	__sync_fetch_and_add(&process->helpers, 1);
-	add_thread(tgid, tgid, &helper);
-}
-
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
 {
-	const struct task_struct___host *by = (const void *)parent, *made = (const void *)child;
-	__u32 parent_tgid = (__u32)by->tgid, tgid = (__u32)made->tgid;
-	struct nt_host_member *member = bpf_map_lookup_elem(&members, &parent_tgid);
-
-	hit();
-	if (!member || made->flags & FLAG_IO_WORKER)
-		return 0;
-	if (tgid != parent_tgid)
-		fork_helper(member, tgid);
-	else
-		add_thread((__u32)made->pid, tgid, member);
+	task_forks(parent, child);
 	return 0;
 }
 
-static __always_inline void add_times(struct nt_host_times *sum, const struct nt_host_times *of)
+SEC("raw_tp/sched_process_exec")
+int sched_process_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 *to = (__u64 *)sum;
-	const __u64 *from = (const __u64 *)of;
-
-	for (int i = 0; i < (int)(sizeof(*sum) / sizeof(*to)); i++)
-		if (from[i])
-			__sync_fetch_and_add(&to[i], from[i]);
+	thread_execs((__u32)ctx->args[1]);
+	return 0;
 }
 
-/* Its last wait is settled here: it leaves the CPU once more, but is not observed any more. */
 SEC("raw_tp/sched_process_exit")
 int sched_process_exit(void *ctx)
 {
-	const struct task_struct___host *task = (const void *)bpf_get_current_task_btf();
-	struct nt_host_thread *thread = current_thread();
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), tgid = bpf_get_current_pid_tgid() >> 32;
-	struct nt_host_process *process;
-	bool is_helper;
-
-	hit();
-	if (!thread)
-		return 0;
-	is_helper = thread->is_helper;
-	process = process_at(thread->slot);
-	if (process) {
-		settle_wait(thread, process, task);
-		if (!is_helper)
-			add_times(&process->ended, &thread->times);
-	}
-	bpf_map_delete_elem(&threads, &tid);
-	if (task->signal->live.counter != 0)
-		return 0;
-	if (process && is_helper && process->helpers)
-		__sync_fetch_and_add(&process->helpers, -1);
-	bpf_map_delete_elem(&members, &tgid);
+	thread_exits();
 	return 0;
 }
 
@@ -177,28 +122,36 @@ int fence_end(void *ctx)
 SEC("raw_tp/block_io_start")
 int block_start(struct bpf_raw_tracepoint_args *ctx)
 {
-	request_begins(ctx->args[0]);
+	request_starts(ctx->args[0]);
 	return 0;
 }
 
 SEC("raw_tp/block_rq_insert")
 int block_insert(struct bpf_raw_tracepoint_args *ctx)
 {
-	request_begins(ctx->args[0]);
+	request_is_seen(ctx->args[0]);
 	return 0;
 }
 
 SEC("raw_tp/block_rq_issue")
 int block_issue(struct bpf_raw_tracepoint_args *ctx)
 {
-	request_begins(ctx->args[0]);
+	request_is_seen(ctx->args[0]);
+	return 0;
+}
+
+/* It became a part of another one, and has no end of its own. */
+SEC("raw_tp/block_rq_merge")
+int block_merge(struct bpf_raw_tracepoint_args *ctx)
+{
+	request_is_gone(ctx->args[0]);
 	return 0;
 }
 
 SEC("raw_tp/block_rq_complete")
 int block_complete(struct bpf_raw_tracepoint_args *ctx)
 {
-	request_ends(ctx->args[0]);
+	request_ends(ctx->args[0], (__u32)ctx->args[2]);
 	return 0;
 }
 

@@ -7,12 +7,17 @@
 #define NT_BPF_HOST_EVENT_H
 
 #include "bpf/event.h"
+#include "bpf/host_share.h"
 
 enum {
 	NT_HOST_PROCESSES = 1024, /* slots of ranks */
 	NT_HOST_MEMBERS = 8192, /* processes: ranks, and those that they have forked */
 	NT_HOST_HELPERS = 128, /* forked processes of one rank */
 	NT_HOST_THREADS = 32768, /* of all of them */
+	NT_HOST_OWN_THREADS = 16, /* of one rank, whatever the others do; see host_share.h */
+	NT_HOST_OWN_HELPERS = 3,
+	NT_HOST_OPEN_THREADS = NT_HOST_THREADS - NT_HOST_PROCESSES * NT_HOST_OWN_THREADS,
+	NT_HOST_OPEN_HELPERS = NT_HOST_MEMBERS - NT_HOST_PROCESSES * (1 + NT_HOST_OWN_HELPERS),
 	NT_HOST_TAKERS = 8, /* processes that took a rank's CPU, in one window */
 	NT_HOST_DEVICES = 4, /* block devices of one rank */
 	NT_HOST_SOCKETS = 16384, /* the least recently used is forgotten first */
@@ -62,14 +67,24 @@ struct nt_host_thread {
 	__u64 exec_seen, delay_seen, frozen_seen,
 		irq_seen; /* totals of the kernel at that switch */
 	__u64 off_ns; /* its last wait, of which the run queue's part is not known yet */
-	__u64 reclaim_since, compaction_since; /* 0: not in it */
+	__u64 reclaim_since, compaction_since, fence_since; /* boot time; 0: not in it */
 	__u64 stint_ns; /* how long the task before it had the CPU */
 	struct nt_host_taker taker; /* who had the CPU last before it; its ns are not used */
 	__u8 reason; /* enum nt_host_wait: of out_ns, or of off_ns */
 	__u8 has_run; /* cpu and node are known */
-	__u8 is_throttled, in_fence, is_helper;
-	__u8 pad[3];
+	__u8 is_throttled, is_helper;
+	__u8 pad[4];
 	struct nt_host_times times;
+};
+
+enum nt_host_event_kind {
+	NT_HOST_EVENT_OUT = 1, /* left the CPU; value: ns on it; other: the next task */
+	NT_HOST_EVENT_IN, /* value: ns off it; other: the task before */
+	NT_HOST_EVENT_BLOCK, /* a request is complete; value: ns; other: device; bytes */
+	NT_HOST_EVENT_RETRANSMIT,
+	NT_HOST_EVENT_RESET, /* other: 1 sent, 2 received */
+	NT_HOST_EVENT_OOM,
+	NT_HOST_EVENT_END, /* keep last */
 };
 
 struct nt_host_device {
@@ -86,7 +101,10 @@ struct nt_host_process {
 	__u32 events_max; /* in a tenth of a second */
 	__u64 events_since_ns; /* boot time, when that tenth began */
 	__u32 events, helpers; /* events in that tenth; forked processes now */
+	__u32 threads; /* in the table now, those of helpers included */
+	__u32 owner; /* whose open places it takes; the agent writes it */
 	__u64 events_dropped; /* over events_max, or without room in the ring */
+	__u64 dropped[NT_HOST_EVENT_END]; /* the same by kind; the agent takes them out */
 	__u64 takers_dropped; /* evicted for others that took more */
 	__u64 devices_dropped; /* requests to a fifth device */
 	struct nt_host_times ended; /* of threads that have ended, those of helpers left out */
@@ -113,16 +131,6 @@ struct nt_host_cpu {
 	__u32 depth, pad; /* of interrupts */
 };
 
-enum nt_host_event_kind {
-	NT_HOST_EVENT_OUT = 1, /* left the CPU; value: ns on it; other: the next task */
-	NT_HOST_EVENT_IN, /* value: ns off it; other: the task before */
-	NT_HOST_EVENT_BLOCK, /* a request is complete; value: ns; other: device; bytes */
-	NT_HOST_EVENT_RETRANSMIT,
-	NT_HOST_EVENT_RESET, /* other: 1 sent, 2 received */
-	NT_HOST_EVENT_OOM,
-	NT_HOST_EVENT_END, /* keep last */
-};
-
 /* One event of a rank at level 1 or above. */
 struct nt_host_event {
 	__u64 boot_ns;
@@ -139,9 +147,9 @@ struct nt_host_event {
 
 _Static_assert(sizeof(struct nt_host_times) == 18 * 8, "the maps would change");
 _Static_assert(sizeof(struct nt_host_taker) == 32, "the maps would change");
-_Static_assert(sizeof(struct nt_host_thread) == 280, "the map would change");
+_Static_assert(sizeof(struct nt_host_thread) == 288, "the map would change");
 _Static_assert(sizeof(struct nt_host_device) == 32, "the map would change");
-_Static_assert(sizeof(struct nt_host_process) == 1048, "the map would change");
+_Static_assert(sizeof(struct nt_host_process) == 1112, "the map would change");
 _Static_assert(sizeof(struct nt_host_event) == 56, "the ring would change");
 
 #endif

@@ -99,15 +99,15 @@ static __always_inline void fence_wait(bool begins)
 
 	hit();
 	if (thread)
-		thread->in_fence = begins;
+		thread->fence_since = begins ? bpf_ktime_get_boot_ns() : 0;
 }
 
 /* ---- block devices -------------------------------------------------------------------------- */
 
-/* A request of a rank, in flight. Key: its address in the kernel. */
+/* A request of a rank, in flight. Key: its address in the kernel, which later ones have again. */
 struct block_request {
-	__u64 since_ns, bytes;
-	__u32 slot, tgid, tid, device;
+	__u64 since_ns, bytes; /* bytes: that are complete */
+	__u32 slot, tgid, tid, device; /* tgid: of the rank */
 };
 
 struct {
@@ -117,26 +117,58 @@ struct {
 	__type(value, struct block_request);
 } requests SEC(".maps");
 
-/* In the context of the process that makes it; the first of several such calls counts. */
-static __always_inline void request_begins(__u64 key)
+/* In the context of the process that makes it. False: it is no rank's, or was not noted. */
+static __always_inline bool note_request(__u64 key)
 {
 	const struct request___host *from = (const void *)key;
 	struct nt_host_thread *thread = current_thread();
-	struct gendisk *disk;
+	struct nt_host_process *process = thread ? process_at(thread->slot) : NULL;
 	struct block_request request = {0};
+	struct gendisk *disk;
 
-	hit();
-	if (!thread)
-		return;
+	if (!process)
+		return false;
 	disk = BPF_CORE_READ(from, q, disk);
 	request.since_ns = bpf_ktime_get_boot_ns();
-	request.bytes = BPF_CORE_READ(from, __data_len);
 	request.slot = thread->slot;
-	request.tgid = thread->tgid;
+	request.tgid = process->tgid;
 	request.tid = (__u32)bpf_get_current_pid_tgid();
 	request.device =
 		NT_HOST_DEVICE(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor));
-	bpf_map_update_elem(&requests, &key, &request, BPF_NOEXIST);
+	return bpf_map_update_elem(&requests, &key, &request, BPF_ANY) == 0;
+}
+
+static __always_inline void forget_request(__u64 key)
+{
+	if (bpf_map_lookup_elem(&requests, &key))
+		bpf_map_delete_elem(&requests, &key);
+}
+
+/* What is known of an earlier request at this address has lost its end. */
+static __always_inline void request_starts(__u64 key)
+{
+	hit();
+	if (!note_request(key))
+		forget_request(key);
+}
+
+/* Several calls for one request: the first counts, unless the programs were not attached since. */
+static __always_inline void request_is_seen(__u64 key)
+{
+	struct block_request *known;
+
+	hit();
+	if (!current_thread())
+		return;
+	known = bpf_map_lookup_elem(&requests, &key);
+	if (!known || known->since_ns <= work_since_ns)
+		note_request(key);
+}
+
+static __always_inline void request_is_gone(__u64 key)
+{
+	hit();
+	forget_request(key);
 }
 
 static __always_inline void charge_device(struct nt_host_process *process,
@@ -158,9 +190,11 @@ static __always_inline void charge_device(struct nt_host_process *process,
 	__sync_fetch_and_add(&process->devices_dropped, 1);
 }
 
-static __always_inline void request_ends(__u64 key)
+/* bytes: that are complete now, which may be a part of those that are left. */
+static __always_inline void request_ends(__u64 key, __u32 bytes)
 {
 	struct block_request *found = bpf_map_lookup_elem(&requests, &key), request;
+	const struct request___host *from = (const void *)key;
 	struct nt_host_process *process;
 	struct nt_host_event *event;
 	__u64 now;
@@ -168,10 +202,14 @@ static __always_inline void request_ends(__u64 key)
 	hit();
 	if (!found)
 		return;
+	found->bytes += bytes;
+	if (bytes < BPF_CORE_READ(from, __data_len))
+		return;
 	request = *found;
 	bpf_map_delete_elem(&requests, &key);
 	process = process_at(request.slot);
-	if (!process)
+	/* From before a pause of the programs, or of a rank that has left. */
+	if (!process || process->tgid != request.tgid || request.since_ns <= work_since_ns)
 		return;
 	now = bpf_ktime_get_boot_ns();
 	charge_device(process, &request, now - request.since_ns);

@@ -47,6 +47,8 @@ struct {
 
 /* Threads, and forked processes, that found no room. */
 __u64 threads_over_cap, helpers_over_cap;
+/* Open places that are taken. */
+struct nt_host_share owners[NT_HOST_PROCESSES], all_owners;
 /* TCP events of sockets whose process is not known, which may be no rank's. */
 __u64 sockets_unowned;
 /* On the whole node. */
@@ -94,16 +96,6 @@ static __always_inline struct nt_host_thread *current_thread(void)
 	return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* Begins to observe a thread. */
-static __always_inline void add_thread(__u32 tid, __u32 tgid, const struct nt_host_member *member)
-{
-	struct nt_host_thread thread = {
-		.slot = member->slot, .tgid = tgid, .is_helper = member->is_helper != 0};
-
-	if (bpf_map_update_elem(&threads, &tid, &thread, BPF_NOEXIST) == -7 /* E2BIG */)
-		__sync_fetch_and_add(&threads_over_cap, 1);
-}
-
 /* ---- single events -------------------------------------------------------------------------- */
 
 enum {
@@ -136,6 +128,7 @@ static __always_inline struct nt_host_event *begin_event(struct nt_host_process 
 		event = bpf_ringbuf_reserve(&host_events, sizeof(*event), 0);
 	if (!event) {
 		__sync_fetch_and_add(&process->events_dropped, 1);
+		__sync_fetch_and_add(&process->dropped[kind], 1);
 		return NULL;
 	}
 	__builtin_memset(event, 0, sizeof(*event));

@@ -63,6 +63,12 @@ static __always_inline __u64 stint_of(struct task_struct *task)
 	return host->tgid && ran > before ? ran - before : 0;
 }
 
+/* A begin from before the programs were attached has lost its end. */
+static __always_inline bool in_fence(const struct nt_host_thread *thread)
+{
+	return thread->fence_since > work_since_ns;
+}
+
 /* ---- quotas --------------------------------------------------------------------------------- */
 
 static __always_inline bool is_throttled(const struct task_struct___host *task)
@@ -177,7 +183,7 @@ static __always_inline void open_unseen(struct nt_host_thread *thread, struct ta
 	const struct task_struct___host *host = (const void *)task;
 	const bool is_io = BPF_CORE_READ_BITFIELD(host, in_iowait);
 
-	thread->reason = wait_of(task, thread->in_fence, is_io ? STATE_UNINTERRUPTIBLE : 0);
+	thread->reason = wait_of(task, in_fence(thread), is_io ? STATE_UNINTERRUPTIBLE : 0);
 	thread->is_throttled = 0;
 	/* The delay of this wait is not part of the sum yet. */
 	thread->delay_seen = host->sched_info.run_delay;
@@ -247,7 +253,7 @@ static __always_inline void thread_leaves(struct nt_host_thread *thread, struct 
 		thread->is_throttled = is_throttled(host);
 		thread->times.preempted++;
 	} else {
-		thread->reason = wait_of(task, thread->in_fence, state);
+		thread->reason = wait_of(task, in_fence(thread), state);
 		thread->times.blocked++;
 	}
 	thread->in_ns = 0;

@@ -10,6 +10,8 @@
 #include "bpf/gc_span.bpf.h"
 #include "bpf/gemm.bpf.h"
 #include "bpf/memory.bpf.h"
+#include "bpf/traffic.bpf.h"
+#include "bpf/verbs.bpf.h"
 
 enum {
 	UNRETURNED_NS = 500000000, /* between the walks that find a call without a return */
@@ -140,6 +142,9 @@ static __always_inline void process_execs(void)
 	bpf_task_storage_delete(&asked, task);
 	bpf_task_storage_delete(&detail_limits, task);
 	bpf_task_storage_delete(&detail_rates, task);
+	bpf_task_storage_delete(&verbs_totals, task);
+	bpf_task_storage_delete(&verbs_calls, task);
+	bpf_task_storage_delete(&poll_calls, task);
 }
 
 /*

@@ -19,13 +19,20 @@ enum {
 	TENTHS = 10,
 };
 
-#define POLL_NS NT_MILLISECOND
+#define POLL_NS  NT_MILLISECOND
+#define SWEEP_NS NT_MILLISECOND /* of a turn */
+#define LIST_NS  (20 * NT_MILLISECOND) /* of a turn; the last rank may exceed it */
+#define LEAVING  UINT32_MAX /* in place of a process: its threads are still to be removed */
 
 struct nt_system {
 	struct nt_system_options options;
 	struct nt_system_loader loader;
 	struct nt_event_budget budget;
-	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free */
+	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free; or LEAVING */
+	struct nt_system_sweep sweep;
+	uint32_t leaving; /* slots */
+	uint32_t listed; /* slots whose threads were listed again */
+	struct nt_system_owners owners;
 	uint64_t start_boot_ns[NT_HOST_PROCESSES]; /* of that process */
 	uint64_t enrolled_ns[NT_HOST_PROCESSES]; /* attached time at that moment */
 	uint32_t tid[NT_HOST_PROCESSES]; /* of the last reading; 0: none yet */
@@ -68,20 +75,29 @@ static int take_event(void *data, void *record, size_t bytes)
 	return 0;
 }
 
-void nt_system_poll(struct nt_system *system)
+uint64_t nt_system_take_dropped(struct nt_system *system, uint32_t pid,
+				enum nt_host_event_kind kind)
 {
-	system->polled = 0;
-	system->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
-	(void)ring_buffer__consume(system->loader.ring);
+	const uint32_t slot = pid ? slot_of(system, pid) : NT_HOST_PROCESSES;
+
+	if (slot == NT_HOST_PROCESSES || (unsigned int)kind >= NT_HOST_EVENT_END)
+		return 0;
+	return __atomic_exchange_n(&system->loader.process[slot].dropped[kind], 0,
+				   __ATOMIC_RELAXED);
 }
 
 void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
 			 uint32_t level)
 {
 	const uint32_t slot = slot_of(system, pid);
+	struct nt_host_process *process;
 
-	if (slot < NT_HOST_PROCESSES && system->start_boot_ns[slot] == start_boot_ns)
-		__atomic_store_n(&system->loader.process[slot].level, level, __ATOMIC_RELAXED);
+	if (slot == NT_HOST_PROCESSES || system->start_boot_ns[slot] != start_boot_ns)
+		return;
+	process = &system->loader.process[slot];
+	if (!process->level) /* what was dropped until the former end is no part of it */
+		memset(process->dropped, 0, sizeof(process->dropped));
+	__atomic_store_n(&process->level, level, __ATOMIC_RELAXED);
 }
 
 /* ---- sums of context switches ---------------------------------------------------------------- */
@@ -209,13 +225,21 @@ static void forget_rates(struct nt_system *system)
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
-/* Threads that were made in the meantime. */
+/* Threads that were made in the meantime; the rest in the next turn. */
 static void list_members_again(struct nt_system *system)
 {
-	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++)
-		if (system->pid[i])
-			system->threads_over_cap +=
-				nt_system_members_add(&system->loader, system->pid[i], i);
+	const uint64_t end_ns = nt_clock_mono_ns() + LIST_NS;
+
+	for (; system->listed < NT_HOST_PROCESSES; system->listed++) {
+		const uint32_t pid = system->pid[system->listed];
+
+		if (!pid || pid == LEAVING)
+			continue;
+		if (nt_clock_mono_ns() >= end_ns)
+			return;
+		system->threads_over_cap +=
+			nt_system_members_add(&system->loader, pid, system->listed);
+	}
 }
 
 static void set_attached(struct nt_system *system, uint64_t now_ns)
@@ -246,7 +270,7 @@ static void change_state(struct nt_system *system, enum nt_event_budget_state wa
 	else if (state == NT_EVENT_BUDGET_NOTHING)
 		forget_rates(system);
 	else if (was == NT_EVENT_BUDGET_NOTHING)
-		list_members_again(system);
+		system->listed = 0;
 	if (!is_sliced(system))
 		nt_event_budget_changed(&system->budget);
 }
@@ -276,27 +300,96 @@ bool nt_system_tick(struct nt_system *system, uint64_t boot_ns, double busy_core
 	return !(was_sliced && is_sliced(system));
 }
 
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+static void free_slot(struct nt_system *system, uint32_t slot)
+{
+	const struct nt_host_process *process = &system->loader.process[slot];
+
+	system->takers_dropped += process->takers_dropped;
+	system->devices_dropped += process->devices_dropped;
+	system->events_dropped += process->events_dropped;
+	system->owners.slots[process->owner]--;
+	nt_system_shares_clear(&system->loader, slot);
+	system->pid[slot] = 0;
+	system->leaving--;
+}
+
+static bool has_threads(const struct nt_system *system, uint32_t slot)
+{
+	return __atomic_load_n(&system->loader.process[slot].threads, __ATOMIC_RELAXED) > 0;
+}
+
+static bool begin_sweep(struct nt_system *system)
+{
+	system->sweep = (struct nt_system_sweep){0};
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
+		if (system->pid[i] != LEAVING)
+			continue;
+		if (has_threads(system, i))
+			system->sweep.is_swept[i] = system->sweep.is_running = true;
+		else
+			free_slot(system, i);
+	}
+	return system->sweep.is_running;
+}
+
+/* Slots are free once a pass that began after their rank had left is at its end. */
+static void sweep_slots(struct nt_system *system, uint64_t budget_ns)
+{
+	if (!system->leaving || !(system->sweep.is_running || begin_sweep(system)) ||
+	    !nt_system_shares_sweep(&system->loader, &system->sweep, budget_ns))
+		return;
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++)
+		if (system->sweep.is_swept[i])
+			free_slot(system, i);
+	system->sweep.is_running = false;
+}
+
+static uint32_t new_slot(struct nt_system *system)
+{
+	uint32_t slot = slot_of(system, 0);
+
+	/* The pass that runs may be of others. */
+	for (int i = 0; i < 2 && slot == NT_HOST_PROCESSES && system->leaving; i++) {
+		sweep_slots(system, UINT64_MAX);
+		slot = slot_of(system, 0);
+	}
+	return slot;
+}
+
+void nt_system_poll(struct nt_system *system)
+{
+	system->polled = 0;
+	system->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
+	(void)ring_buffer__consume(system->loader.ring);
+	sweep_slots(system, SWEEP_NS);
+	list_members_again(system);
+}
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
-void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns)
+void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns, uint64_t owner)
 {
 	const uint64_t now_ns = nt_clock_boot_ns();
 	uint32_t slot = slot_of(system, pid);
 
-	if (!pid)
+	if (!pid || pid == LEAVING)
 		return;
 	if (slot < NT_HOST_PROCESSES) {
 		if (system->start_boot_ns[slot] == start_boot_ns)
 			return;
 		nt_system_leave(system, pid, system->start_boot_ns[slot]);
 	}
-	slot = slot_of(system, 0);
+	slot = new_slot(system);
 	if (slot == NT_HOST_PROCESSES) {
 		system->processes_over_cap++;
 		return;
 	}
-	system->loader.process[slot] = (struct nt_host_process){
-		.tgid = pid, .events_max = system->options.events_max / TENTHS};
+	system->loader.process[slot] =
+		(struct nt_host_process){.tgid = pid,
+					 .owner = nt_system_shares_enter(&system->owners, owner),
+					 .events_max = system->options.events_max / TENTHS};
 	system->pid[slot] = pid;
 	system->start_boot_ns[slot] = start_boot_ns;
 	system->tid[slot] = 0;
@@ -312,18 +405,17 @@ void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot
 void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns)
 {
 	const uint32_t slot = slot_of(system, pid);
-	struct nt_host_process *process;
 
-	if (!pid || slot == NT_HOST_PROCESSES || system->start_boot_ns[slot] != start_boot_ns)
+	if (!pid || pid == LEAVING || slot == NT_HOST_PROCESSES ||
+	    system->start_boot_ns[slot] != start_boot_ns)
 		return;
-	process = &system->loader.process[slot];
-	nt_system_members_remove(&system->loader, slot);
-	system->takers_dropped += process->takers_dropped;
-	system->devices_dropped += process->devices_dropped;
-	system->events_dropped += process->events_dropped;
-	*process = (struct nt_host_process){0};
-	system->pid[slot] = 0;
+	nt_system_shares_close(&system->loader, pid, slot);
+	system->loader.process[slot].level = 0;
+	system->pid[slot] = LEAVING;
+	system->leaving++;
 	system->tid[slot] = 0;
+	if (!has_threads(system, slot))
+		free_slot(system, slot);
 	if (--system->processes == 0)
 		set_attached(system, nt_clock_boot_ns());
 }
@@ -477,6 +569,8 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
 		if (!system->pid[i])
 			continue; /* so that its page stays untouched */
+		stats.threads += loader->process[i].threads;
+		stats.helpers += loader->process[i].helpers;
 		stats.events_dropped += loader->process[i].events_dropped;
 		stats.takers_dropped += loader->process[i].takers_dropped;
 		stats.devices_dropped += loader->process[i].devices_dropped;
@@ -495,6 +589,7 @@ int nt_system_new(const struct nt_system_options *options, struct nt_system **re
 		return -ENOMEM;
 	system->options = *options;
 	system->budget.budget = options->budget;
+	system->listed = NT_HOST_PROCESSES;
 	r = nt_system_loader_open(&system->loader, options->ring_bytes, take_event, system);
 	if (r < 0)
 		return r;

@@ -29,6 +29,7 @@ struct nt_system_options {
 
 struct nt_system_stats {
 	uint64_t processes; /* observed now */
+	uint64_t threads, helpers; /* in the tables now */
 	uint64_t is_attached, is_shed; /* now: 1 or 0; shed: detached, as they cost too much */
 	uint64_t is_sliced; /* context switches and uses of sockets are observed in slices */
 	uint64_t sheds, slices; /* so far */
@@ -56,8 +57,12 @@ NT_MUST_CHECK int nt_system_new(const struct nt_system_options *options,
 void nt_system_free(struct nt_system *system);
 NT_DEFINE_AUTO(nt_system, nt_system_free)
 
-/* Observes the process and what it has forked. At the cap it is left out, and counted. */
-void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns);
+/*
+ * Observes the process and what it has forked. At the cap it is left out, and counted. owner: whose
+ * share of the tables its threads take; 0: not known.
+ */
+void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
+		     uint64_t owner);
 void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns);
 
 /*
@@ -71,7 +76,14 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
 			 uint32_t level);
 
-/* Reports single events, at most 1 ms of them. To be called ten times a second. */
+/* Single events of the process that were dropped since the last call. */
+uint64_t nt_system_take_dropped(struct nt_system *system, uint32_t pid,
+				enum nt_host_event_kind kind);
+
+/*
+ * Reports single events, at most 1 ms of them; removes what ranks that have left leave in the tables.
+ * To be called ten times a second.
+ */
 void nt_system_poll(struct nt_system *system);
 
 /*

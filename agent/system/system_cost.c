@@ -83,6 +83,7 @@ static void measure(struct nt_system_loader *loader, uint32_t slot, const struct
 		    struct nt_event_budget_costs *costs)
 {
 	const uint64_t bare_ns = time_turns(pair);
+	struct nt_system_sweep sweep = {0};
 	uint64_t passed_ns, observed_ns;
 
 	nt_system_loader_set(loader, NT_EVENT_BUDGET_NO_INTERRUPTS);
@@ -90,9 +91,12 @@ static void measure(struct nt_system_loader *loader, uint32_t slot, const struct
 	loader->process[slot] = (struct nt_host_process){.tgid = (uint32_t)getpid()};
 	(void)nt_system_members_add(loader, (uint32_t)getpid(), slot);
 	observed_ns = time_turns(pair);
-	nt_system_members_remove(loader, slot);
+	sweep.is_swept[slot] = true;
+	nt_system_shares_close(loader, (uint32_t)getpid(), slot);
 	nt_system_loader_set(loader, NT_EVENT_BUDGET_NOTHING);
-	loader->process[slot] = (struct nt_host_process){0};
+	while (!nt_system_shares_sweep(loader, &sweep, UINT64_MAX))
+		;
+	nt_system_shares_clear(loader, slot);
 	if (!bare_ns || !passed_ns || !observed_ns)
 		return;
 	costs->switch_ns = within(passed_ns, bare_ns, 2);

@@ -45,10 +45,44 @@ uint64_t nt_system_loader_missed(const struct nt_system_loader *loader);
 
 /*
  * agent/system/system_members.c: puts a rank into the maps, with its threads and the processes that it
- * has forked; takes it out. Returns the number of threads left out.
+ * has forked, for at most 20 ms. Returns the number of threads left out.
  */
 uint64_t nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
-void nt_system_members_remove(const struct nt_system_loader *loader, uint32_t slot);
+
+/* Removes the threads of ranks that have left, in one pass of several turns. */
+struct nt_system_sweep {
+	bool is_swept[NT_HOST_PROCESSES]; /* the slots whose threads this pass removes */
+	uint32_t cursor;
+	bool has_cursor, is_running;
+};
+
+/* agent/system/system_shares.c. Owners of ranks, by the index that struct nt_host_process has. There are as many as slots. */
+struct nt_system_owners {
+	uint64_t id[NT_HOST_PROCESSES];
+	uint32_t slots[NT_HOST_PROCESSES]; /* of its ranks; 0: the place is free */
+};
+
+/* The index of the owner, which has one slot more from then on. */
+uint32_t nt_system_shares_enter(struct nt_system_owners *owners, uint64_t owner);
+
+/* Places in the maps. False: there is none for the slot. */
+NT_MUST_CHECK bool nt_system_shares_take_thread(const struct nt_system_loader *loader,
+						uint32_t slot);
+void nt_system_shares_give_thread(const struct nt_system_loader *loader, uint32_t slot);
+NT_MUST_CHECK bool nt_system_shares_take_helper(const struct nt_system_loader *loader,
+						uint32_t slot);
+void nt_system_shares_give_helper(const struct nt_system_loader *loader, uint32_t slot);
+/* Removes an entry, and gives its place back. */
+void nt_system_shares_drop_thread(const struct nt_system_loader *loader, uint32_t tid,
+				  uint32_t slot);
+void nt_system_shares_drop_member(const struct nt_system_loader *loader, uint32_t pid);
+/* Removes the processes of the slot: no thread is added from then on. */
+void nt_system_shares_close(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
+/* Goes on with a pass. True: it has reached the end. */
+NT_MUST_CHECK bool nt_system_shares_sweep(const struct nt_system_loader *loader,
+					  struct nt_system_sweep *sweep, uint64_t budget_ns);
+/* Zeroes the slot. What it has not given back is given back. */
+void nt_system_shares_clear(const struct nt_system_loader *loader, uint32_t slot);
 
 /* agent/system/system_cost.c: what context switches cost; slot: a free one. */
 void nt_system_cost_measure(struct nt_system_loader *loader, uint32_t slot,

@@ -1,23 +1,52 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The members of a rank: its process, those that it has forked, and the threads of all. */
+/* The members of a rank are listed: its process, those that it has forked, and the threads of all. */
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "agent/system/system_impl.h"
-#include "common/base/buf.h"
 #include "common/base/parse_number.h"
-#include "common/system/file.h"
+#include "common/system/clock.h"
 #include "host.skel.h"
 
 enum {
 	PATH_BYTES = 64,
-	TASKS_MAX = 4096, /* of one process, so that the loop is not held up */
-	CHILDREN_BYTES = 4096, /* of one thread's list */
-	REMOVE_READ = 256, /* members that are listed at once */
+	CHILDREN_BYTES = 4096, /* of a thread's list, read at once */
+	LOOK = 16, /* threads between two reads of the clock: a power of two */
+	FOLDER_LINKS = 2, /* of a folder without subfolders */
 };
+
+#define LIST_NS (20 * NT_MILLISECOND) /* of processor time, so that the loop is not held up */
+
+/* One rank that is listed. */
+struct listing {
+	const struct nt_system_loader *loader;
+	uint64_t end_ns; /* of the thread's processor time */
+	uint64_t left_out;
+	uint32_t looks;
+	bool is_over; /* the time is used up */
+};
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NT_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static bool has_time(struct listing *listing)
+{
+	if (!listing->is_over && listing->looks++ % LOOK == 0)
+		listing->is_over = own_cpu_ns() >= listing->end_ns;
+	return !listing->is_over;
+}
 
 /* 0: no number, or the folder's own entries. */
 static uint32_t number_of(const char *name)
@@ -27,142 +56,149 @@ static uint32_t number_of(const char *name)
 	return nt_parse_u64(name, strlen(name), 1, UINT32_MAX, &number) < 0 ? 0 : (uint32_t)number;
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* True: none is known by this number any more. What is known is of an earlier thread. */
+static bool make_way(const struct nt_system_loader *loader, uint32_t tid,
+		     const struct nt_host_thread *wanted)
+{
+	struct nt_host_thread known;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.threads), &tid, &known) < 0)
+		return true;
+	if (known.tgid == wanted->tgid && known.slot == wanted->slot &&
+	    known.is_helper == wanted->is_helper)
+		return false;
+	nt_system_shares_drop_thread(loader, tid, known.slot);
+	return true;
+}
+
+/* A rank that was another's helper so far begins anew. */
 static bool put_thread(const struct nt_system_loader *loader, uint32_t tid, uint32_t tgid,
-		       const struct nt_host_member *member, bool anew)
+		       const struct nt_host_member *member)
 {
 	const struct nt_host_thread thread = {
 		.slot = member->slot, .tgid = tgid, .is_helper = member->is_helper != 0};
 
-	return bpf_map_update_elem(bpf_map__fd(loader->programs->maps.threads), &tid, &thread,
-				   anew ? BPF_ANY : BPF_NOEXIST) == 0 ||
-	       errno == EEXIST;
+	if (!make_way(loader, tid, &thread))
+		return true;
+	if (!nt_system_shares_take_thread(loader, member->slot))
+		return false;
+	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.threads), &tid, &thread,
+				BPF_NOEXIST) == 0)
+		return true;
+	nt_system_shares_give_thread(loader, member->slot);
+	return errno == EEXIST;
 }
 
-typedef uint64_t (*task_fn)(const struct nt_system_loader *loader, uint32_t tgid, uint32_t tid,
-			    const struct nt_host_member *member);
+typedef void (*task_fn)(struct listing *listing, uint32_t tgid, uint32_t tid,
+			const struct nt_host_member *member);
 
-static uint64_t each_task(const struct nt_system_loader *loader, uint32_t tgid,
-			  const struct nt_host_member *member, task_fn fn)
+/* Those that are not looked at for want of time are left out. */
+static void each_task(struct listing *listing, uint32_t tgid, const struct nt_host_member *member,
+		      task_fn fn)
 {
 	char path[PATH_BYTES];
 	struct dirent *entry;
-	uint64_t left_out = 0;
-	int tasks = 0;
+	uint64_t seen = 0;
+	struct stat st;
 	DIR *dir;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/task", tgid);
 	dir = opendir(path);
 	if (!dir)
-		return 0;
-	while ((entry = readdir(dir))) {
+		return;
+	while (has_time(listing) && (entry = readdir(dir))) {
 		const uint32_t tid = number_of(entry->d_name);
 
-		if (tid && tasks++ < TASKS_MAX)
-			left_out += fn(loader, tgid, tid, member);
-		else
-			left_out += tid != 0;
+		if (!tid)
+			continue;
+		seen++;
+		fn(listing, tgid, tid, member);
 	}
+	if (listing->is_over && fstat(dirfd(dir), &st) == 0 && st.st_nlink > seen + FOLDER_LINKS)
+		listing->left_out += st.st_nlink - FOLDER_LINKS - seen;
 	(void)closedir(dir);
-	return left_out;
 }
 
-/* A rank that was another's helper so far begins anew. */
-static uint64_t add_task(const struct nt_system_loader *loader, uint32_t tgid, uint32_t tid,
-			 const struct nt_host_member *member)
+static void add_task(struct listing *listing, uint32_t tgid, uint32_t tid,
+		     const struct nt_host_member *member)
 {
-	return put_thread(loader, tid, tgid, member, !member->is_helper) ? 0 : 1;
+	if (!put_thread(listing->loader, tid, tgid, member))
+		listing->left_out++;
 }
 
-static uint64_t add_helper(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot)
+/* ---- forked processes ------------------------------------------------------------------------ */
+
+static void add_helper(struct listing *listing, uint32_t pid, uint32_t slot)
 {
 	const struct nt_host_member helper = {.slot = slot, .is_helper = 1};
-	struct nt_host_process *process = &loader->process[slot];
+	const struct nt_system_loader *loader = listing->loader;
 
-	if (__atomic_load_n(&process->helpers, __ATOMIC_RELAXED) >= NT_HOST_HELPERS)
-		return 1;
+	if (!nt_system_shares_take_helper(loader, slot)) {
+		__atomic_fetch_add(&loader->programs->bss->helpers_over_cap, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.members), &pid, &helper,
-				BPF_NOEXIST) < 0)
-		return errno == EEXIST ? 0 : 1;
-	__atomic_fetch_add(&process->helpers, 1, __ATOMIC_RELAXED);
-	return each_task(loader, pid, &helper, add_task);
+				BPF_NOEXIST) < 0) {
+		if (errno != EEXIST)
+			listing->left_out++;
+		nt_system_shares_give_helper(loader, slot);
+		return;
+	}
+	each_task(listing, pid, &helper, add_task);
+}
+
+/* Adds the processes of a text, whose numbers may be cut at its ends. *number: a cut one. */
+static void add_numbers(struct listing *listing, const char *text, size_t len, uint32_t slot,
+			uint32_t *number)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] >= '0' && text[i] <= '9') {
+			*number = *number * 10 + (uint32_t)(text[i] - '0');
+			continue;
+		}
+		if (*number)
+			add_helper(listing, *number, slot);
+		*number = 0;
+	}
 }
 
 /* The processes that a thread of the rank has forked, as the kernel lists them. */
-static uint64_t add_children(const struct nt_system_loader *loader, uint32_t tgid, uint32_t tid,
-			     const struct nt_host_member *member)
+static void add_children(struct listing *listing, uint32_t tgid, uint32_t tid,
+			 const struct nt_host_member *member)
 {
-	nt_autobuf struct nt_buf buf = {0};
-	uint64_t left_out = 0;
-	char path[PATH_BYTES];
-	const char *text;
-	size_t at = 0;
+	char path[PATH_BYTES], text[CHILDREN_BYTES];
+	uint32_t number = 0;
+	ssize_t n = 0;
+	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/children", tgid, tid);
-	if (nt_file_read(path, CHILDREN_BYTES, &buf) < 0)
-		return 0;
-	text = (const char *)buf.data;
-	while (at < buf.len) {
-		const char *end = memchr(text + at, ' ', buf.len - at);
-		const size_t len = end ? (size_t)(end - text) - at : buf.len - at;
-		uint64_t pid;
-
-		if (nt_parse_u64(text + at, len, 1, UINT32_MAX, &pid) == 0)
-			left_out += add_helper(loader, (uint32_t)pid, member->slot);
-		at += len + 1;
-	}
-	return left_out;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (has_time(listing) && (n = read(fd, text, sizeof(text))) > 0)
+		add_numbers(listing, text, (size_t)n, member->slot, &number);
+	if (number)
+		add_helper(listing, number, member->slot);
+	if (listing->is_over)
+		listing->left_out++;
+	(void)close(fd);
 }
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 uint64_t nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot)
 {
+	struct listing listing = {.loader = loader, .end_ns = own_cpu_ns() + LIST_NS};
 	const struct nt_host_member member = {.slot = slot};
-	uint64_t left_out;
 
 	/* First the process: threads that it makes from then on are added in the kernel. */
+	nt_system_shares_drop_member(loader, pid);
 	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.members), &pid, &member,
 				BPF_ANY) < 0)
 		return 1;
-	left_out = each_task(loader, pid, &member, add_task);
-	return left_out + each_task(loader, pid, &member, add_children);
-}
-
-/* The next key of a map of 32-bit keys that belongs to the slot; its value begins with the slot. */
-static size_t list_keys(int fd, uint32_t slot, void *value, uint32_t *ret_key, size_t max)
-{
-	uint32_t key, *last = NULL;
-	size_t found = 0;
-
-	while (found < max && bpf_map_get_next_key(fd, last, &key) == 0) {
-		uint32_t its_slot;
-
-		last = &key;
-		if (bpf_map_lookup_elem(fd, &key, value) < 0)
-			continue;
-		memcpy(&its_slot, value, sizeof(its_slot));
-		if (its_slot == slot)
-			ret_key[found++] = key;
-	}
-	return found;
-}
-
-static void remove_all(int fd, uint32_t slot, void *value)
-{
-	uint32_t key[REMOVE_READ];
-	size_t n;
-
-	do {
-		n = list_keys(fd, slot, value, key, REMOVE_READ);
-		for (size_t i = 0; i < n; i++)
-			(void)bpf_map_delete_elem(fd, &key[i]);
-	} while (n == REMOVE_READ);
-}
-
-void nt_system_members_remove(const struct nt_system_loader *loader, uint32_t slot)
-{
-	struct nt_host_thread thread;
-	struct nt_host_member member;
-
-	/* First the processes: no thread is added from then on. */
-	remove_all(bpf_map__fd(loader->programs->maps.members), slot, &member);
-	remove_all(bpf_map__fd(loader->programs->maps.threads), slot, &thread);
+	each_task(&listing, pid, &member, add_task);
+	each_task(&listing, pid, &member, add_children);
+	return listing.left_out;
 }

@@ -156,6 +156,14 @@ void nt_detail_log_count(struct nt_detail_log *log, enum nt_detail_class class, 
 	count->lost += lost;
 }
 
+void nt_detail_log_lose(struct nt_detail_log *log, enum nt_detail_kind kind, double calls)
+{
+	if ((unsigned int)kind >= NT_DETAIL_KIND_END || !(calls > 0))
+		return;
+	log->seen[kind] += calls;
+	log->lost[kind] += calls;
+}
+
 bool nt_detail_log_is_full(const struct nt_detail_log *log)
 {
 	return log->records == NT_DETAIL_LOG_RECORDS;

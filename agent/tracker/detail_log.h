@@ -56,6 +56,8 @@ enum nt_detail_log_result nt_detail_log_take(struct nt_detail_log *log,
 /* Calls of the kernel side since the last call of this function. */
 void nt_detail_log_count(struct nt_detail_log *log, enum nt_detail_class class, uint64_t seen,
 			 uint64_t lost);
+/* Calls that were made and did not come here. */
+void nt_detail_log_lose(struct nt_detail_log *log, enum nt_detail_kind kind, double calls);
 
 bool nt_detail_log_is_full(const struct nt_detail_log *log);
 /* True if there is something to send: records, or counts of what is not in them. */

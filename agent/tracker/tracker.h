@@ -287,6 +287,9 @@ void nt_tracker_detail_event(struct nt_tracker *tracker, const struct nt_event_d
 /* Calls and losses of the kernel side so far. */
 void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
 			     const struct nt_detail_rates *rates);
+/* Calls that did not come to nt_tracker_detail(), as they found no room. */
+void nt_tracker_detail_lost(struct nt_tracker *tracker, uint32_t pid, enum nt_detail_kind kind,
+			    double calls);
 /* Reports each thread inside a call at now_ns: nt_tracker_look(), then once per thread. */
 void nt_tracker_look(struct nt_tracker *tracker);
 void nt_tracker_inside(struct nt_tracker *tracker, uint32_t pid, uint32_t tid, uint16_t row,

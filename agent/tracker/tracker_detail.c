@@ -324,6 +324,23 @@ void nt_tracker_detail_event(struct nt_tracker *tracker, const struct nt_event_d
 		(void)nt_detail_log_take(log, &record);
 }
 
+/* Counts of the process: its first rank reports them. */
+static struct nt_detail_log *counts_of(struct nt_tracker *tracker, const struct nt_process *process)
+{
+	if (!process || !process->level || !process->ranks || !process->rank[0]->key[0])
+		return NULL;
+	return log_of(tracker, process->rank[0], tracker->now_ns);
+}
+
+void nt_tracker_detail_lost(struct nt_tracker *tracker, uint32_t pid, enum nt_detail_kind kind,
+			    double calls)
+{
+	struct nt_detail_log *log = counts_of(tracker, nt_tracker_process(tracker, pid));
+
+	if (log)
+		nt_detail_log_lose(log, kind, calls);
+}
+
 void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
 			     const struct nt_detail_rates *rates)
 {
@@ -331,10 +348,9 @@ void nt_tracker_detail_rates(struct nt_tracker *tracker, uint32_t pid,
 	struct nt_detail_rates *before;
 	struct nt_detail_log *log;
 
-	/* Of the process: its first rank reports them. */
 	if (!process || !process->level || !process->ranks)
 		return;
-	log = process->rank[0]->key[0] ? log_of(tracker, process->rank[0], tracker->now_ns) : NULL;
+	log = counts_of(tracker, process);
 	before = &process->detail_rates;
 	for (int class = 0; log && class < NT_DETAIL_CLASSES; class ++) {
 		const struct nt_detail_rate *now = &rates->of[class], *was = &before->of[class];

@@ -130,7 +130,7 @@ static inline bool host_observe(struct host_test *test, host_work work, void *da
 	int go;
 	const pid_t pid = host_start(work, data, &go);
 
-	nt_system_enrol(test->system, (uint32_t)pid, 1);
+	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
 	(void)close(go);
 	while (!held && nt_clock_mono_ns() < end_ns) {
 		host_pause_ms(50);

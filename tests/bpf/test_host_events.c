@@ -240,7 +240,7 @@ static void a_process_over_the_cap_is_left_out_and_counted(void **state)
 	const uint32_t first = 100000000;
 
 	for (uint32_t i = 0; i <= NT_HOST_PROCESSES; i++)
-		nt_system_enrol(test->system, first + i, 1);
+		nt_system_enrol(test->system, first + i, 1, 1);
 	nt_system_stats(test->system, &stats);
 	assert_int_equal(stats.processes, NT_HOST_PROCESSES);
 	assert_int_equal(stats.processes_over_cap, 1);
@@ -265,11 +265,12 @@ static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS;
 	struct host_test *test = *state;
 	struct nt_system_stats stats = {0};
+	uint64_t dropped[NT_HOST_EVENT_END] = {0}, again;
 	size_t out = 0;
 	int go;
 	const pid_t pid = host_start(switch_often, NULL, &go);
 
-	nt_system_enrol(test->system, (uint32_t)pid, 7);
+	nt_system_enrol(test->system, (uint32_t)pid, 7, 1);
 	(void)close(go);
 	host_pause_ms(300);
 	test->events = 0;
@@ -286,10 +287,19 @@ static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 		nt_system_stats(test->system, &stats);
 	}
 	nt_system_set_level(test->system, (uint32_t)pid, 7, 0);
+	host_pause_ms(20);
+	nt_system_stats(test->system, &stats);
+	for (enum nt_host_event_kind kind = NT_HOST_EVENT_OUT; kind < NT_HOST_EVENT_END; kind++)
+		dropped[kind] = nt_system_take_dropped(test->system, (uint32_t)pid, kind);
+	again = nt_system_take_dropped(test->system, (uint32_t)pid, NT_HOST_EVENT_OUT);
 	nt_system_leave(test->system, (uint32_t)pid, 7);
 	host_stop(pid);
 	assert_true(test->events >= 100);
 	assert_true(stats.events_dropped > 0);
+	assert_true(dropped[NT_HOST_EVENT_OUT] > 0 && dropped[NT_HOST_EVENT_IN] > 0);
+	assert_int_equal(dropped[NT_HOST_EVENT_OUT] + dropped[NT_HOST_EVENT_IN],
+			 stats.events_dropped);
+	assert_int_equal(again, 0);
 	assert_int_equal(test->event_start_ns, 7);
 	for (size_t i = 0; i < test->events; i++) {
 		const struct nt_host_event *event = &test->event[i];
@@ -358,7 +368,7 @@ static struct nt_system *open_sliced(pid_t pid, uint64_t *ret_sleep_ns)
 		nt_auto(nt_system) struct nt_system *system = NULL;
 
 		assert_int_equal(nt_system_new(&options, &system), 0);
-		nt_system_enrol(system, (uint32_t)pid, 1);
+		nt_system_enrol(system, (uint32_t)pid, 1, 1);
 		for (int i = 0; i < 6; i++) {
 			*ret_sleep_ns = pass_second(system, pid, &stats);
 			if (stats.is_sliced)
@@ -456,7 +466,7 @@ static void all_tracepoints_are_let_go_within_a_second(void **state)
 	struct nt_system_stats stats;
 	uint64_t start_ns;
 
-	nt_system_enrol(test->system, (uint32_t)getpid(), 1);
+	nt_system_enrol(test->system, (uint32_t)getpid(), 1, 1);
 	nt_system_stats(test->system, &stats);
 	assert_true(stats.is_attached);
 	assert_int_equal(stats.attach_failures, 0);
@@ -495,7 +505,7 @@ static void nothing_stays_after_a_kill(void **state)
 
 		if (pid == 0) {
 			if (host_open(&test) == 0)
-				nt_system_enrol(test.system, (uint32_t)getpid(), 1);
+				nt_system_enrol(test.system, (uint32_t)getpid(), 1, 1);
 			host_pause_ms(60000);
 			_exit(0);
 		}

@@ -192,6 +192,61 @@ static void a_flood_of_posts_is_sampled(void **state)
 	assert_true(error * error <= 36 * variance + 400);
 }
 
+static bool runs_sleep(pid_t pid)
+{
+	char path[64], comm[32] = "";
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file) {
+		(void)!fgets(comm, sizeof(comm), file);
+		(void)fclose(file);
+	}
+	return strcmp(comm, "sleep\n") == 0;
+}
+
+static void another_program_of_a_process_has_registered_nothing(void **state)
+{
+	struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, int) =
+		(struct ibv_mr * (*)(struct ibv_pd *, void *, size_t, int))
+			dlsym(fake.handle, "ibv_reg_mr");
+	struct nt_verbs_totals totals = {0};
+	struct stat st;
+	bool did_register;
+	int go[2], done[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(stat(fake.library, &st), 0);
+	assert_true(attach_file(shared.attach, fake.library, st.st_dev, st.st_ino,
+				(enum nt_library)NT_LIBRARY_VERBS, 1U << NT_SUBJECT_COMM) > 0);
+	assert_int_equal(pipe(go) | pipe(done), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)reg(fake.pd, &fake, 12345, 0);
+		(void)!write(done[1], "", 1);
+		(void)!read(go[0], &byte, 1);
+		(void)execlp("sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(done[0], &byte, 1), 1);
+	did_register =
+		nt_attach_verbs(shared.attach, (uint32_t)pid, &totals) && totals.registrations == 1;
+	assert_int_equal(write(go[1], "", 1), 1);
+	for (int i = 0; i < 500 && !runs_sleep(pid); i++)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	totals = (struct nt_verbs_totals){0};
+	(void)nt_attach_verbs(shared.attach, (uint32_t)pid, &totals);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)(close(go[0]) | close(go[1]) | close(done[0]) | close(done[1]));
+	assert_true(did_register);
+	assert_int_equal(totals.registrations, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +254,7 @@ int main(void)
 		cmocka_unit_test(each_post_is_recorded_once_with_its_queue_pair_and_bytes),
 		cmocka_unit_test(hostile_posts_are_records_of_what_was_read),
 		cmocka_unit_test(a_flood_of_posts_is_sampled),
+		cmocka_unit_test(another_program_of_a_process_has_registered_nothing),
 	};
 	static const enum nt_attach_mode modes[] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI,
 						    NT_ATTACH_PERF};

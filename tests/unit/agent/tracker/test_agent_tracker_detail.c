@@ -210,6 +210,34 @@ static void sampled_launches_keep_their_probability(void **state)
 	node_stop(&node);
 }
 
+/* Of system events: the sum of 1 / probability and the lost ones are all that happened. */
+static void events_without_room_are_counted_as_seen_and_lost(void **state)
+{
+	const struct nt_detail_call event = {.kind = NT_DETAIL_KIND_SCHED,
+					     .call = "sched_out",
+					     .thread = PID,
+					     .probability = 0.5};
+	struct node node;
+
+	(void)state;
+	start(&node);
+	nt_tracker_detail_lost(node.tracker, PID, NT_DETAIL_KIND_SCHED, 1000); /* at level 0 */
+	assert_int_equal(level(&node, 1, 4000), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(nt_tracker_detail(node.tracker, PID, &event, node.now_ns), 0);
+	nt_tracker_detail_lost(node.tracker, PID, NT_DETAIL_KIND_SCHED, 40);
+	nt_tracker_detail_lost(node.tracker, PID, NT_DETAIL_KIND_NET, 3);
+	nt_tracker_detail_lost(node.tracker, PID + 1, NT_DETAIL_KIND_NET, 5);
+	nt_tracker_drain(node.tracker, node.now_ns);
+	assert_int_equal(count_of("sched_out"), 10);
+	assert_int_equal(got.seen[NT_DETAIL_KIND_SCHED], 60);
+	assert_int_equal(got.lost[NT_DETAIL_KIND_SCHED], 40);
+	assert_int_equal(got.seen[NT_DETAIL_KIND_NET], 3);
+	assert_int_equal(got.lost[NT_DETAIL_KIND_NET], 3);
+	assert_int_equal(stats_of(&node).lost, 43);
+	node_stop(&node);
+}
+
 static void a_post_has_its_queue_pair_opcode_and_requests(void **state)
 {
 	struct nt_event_detail event;
@@ -408,6 +436,7 @@ int main(void)
 		cmocka_unit_test(there_are_no_records_at_level_0),
 		cmocka_unit_test(each_collective_is_one_record_with_the_tags_of_its_rank),
 		cmocka_unit_test(sampled_launches_keep_their_probability),
+		cmocka_unit_test(events_without_room_are_counted_as_seen_and_lost),
 		cmocka_unit_test(a_post_has_its_queue_pair_opcode_and_requests),
 		cmocka_unit_test(a_flood_of_collectives_is_sampled_at_the_rate),
 		cmocka_unit_test(other_sources_hand_in_calls_by_thread),
