@@ -2,7 +2,9 @@
 /*
  * Scores labelled series with each method and prints how well they find the labelled rows:
  *
- *   anomaly [-v] FILE...      -v: also each series
+ *   anomaly [-v | -t] FILE...      -v: also each series; -t: only the time of rows
+ *
+ * Then it prints what a row of 40 metrics costs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 
 #include "bench/anomaly/measures.h"
 #include "bench/anomaly/methods.h"
+#include "bench/anomaly/rows.h"
 #include "common/system/clock.h"
 
 struct sums {
@@ -74,20 +77,18 @@ static int judge(const struct method *method, const struct nt_metric_table *tabl
 	return r;
 }
 
-int main(int argc, char **argv)
+static const struct nt_metric_table *widest(struct nt_metric_table *const *table, size_t n)
 {
-	bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
-	char **path = argv + 1 + verbose;
-	size_t n = (size_t)argc - 1 - verbose;
-	struct nt_metric_table **table = calloc(n + 1, sizeof(struct nt_metric_table *));
-	struct nt_trace_error error = {0};
+	const struct nt_metric_table *best = table[0];
 
-	for (size_t i = 0; i < n; i++)
-		if (nt_metric_table_read(path[i], &table[i], &error) < 0 || !table[i]->label) {
-			(void)fprintf(stderr, "anomaly: %s: %s\n", path[i],
-				      *error.text ? error.text : "no labels");
-			return 1;
-		}
+	for (size_t i = 1; i < n; i++)
+		if (table[i]->metrics > best->metrics)
+			best = table[i];
+	return best;
+}
+
+static int judge_all(struct nt_metric_table *const *table, char **path, size_t n, bool verbose)
+{
 	printf("%-28s %5s  %5s  %5s  %5s  %6s  %8s\n", "", "best", "F1 as", "AUC-", "VUS-",
 	       "false/", "CPU ns");
 	printf("%-28s %5s  %5s  %5s  %5s  %6s  %8s\n", "method", "F1", "set", "PR", "PR", "day",
@@ -98,13 +99,35 @@ int main(int argc, char **argv)
 
 		for (size_t i = 0; i < n; i++)
 			if (judge(&methods[k], table[i], path[i], verbose, &sums) < 0)
-				return 1;
+				return -1;
 		sums.total.best_f1 /= count;
 		sums.total.f1 /= count;
 		sums.total.auc_pr /= count;
 		sums.total.vus_pr /= count;
 		print_row(methods[k].name, &sums.total, sums.per_day / count, sums.row_ns / count);
 	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+	bool only_times = argc > 1 && strcmp(argv[1], "-t") == 0;
+	char **path = argv + 1 + (verbose || only_times);
+	size_t n = (size_t)(argv + argc - path);
+	struct nt_metric_table **table = calloc(n + 1, sizeof(struct nt_metric_table *));
+	struct nt_trace_error error = {0};
+
+	for (size_t i = 0; i < n; i++)
+		if (nt_metric_table_read(path[i], &table[i], &error) < 0 || !table[i]->label) {
+			(void)fprintf(stderr, "anomaly: %s: %s\n", path[i],
+				      *error.text ? error.text : "no labels");
+			return 1;
+		}
+	if (!only_times && judge_all(table, path, n, verbose) < 0)
+		return 1;
+	if (n && print_row_times(widest(table, n)) < 0)
+		return 1;
 	for (size_t i = 0; i < n; i++)
 		nt_metric_table_free(table[i]);
 	free(table);

@@ -108,8 +108,6 @@ static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *r
 	size_t spare = row->metrics + SPARE, j = node->metrics;
 	int r = 0;
 
-	if (j == NT_ANOMALY_METRICS_MAX)
-		return 0;
 	if (j == node->room)
 		r = nt_anomaly_node_reserve(node, j + 1 > spare ? NT_ANOMALY_METRICS_MAX
 						  : spare < NT_ANOMALY_METRICS_MAX
@@ -130,20 +128,18 @@ static int add_slot(struct nt_anomaly_node *node, const struct nt_anomaly_row *r
 static int place_row(struct nt_anomaly_node *node, const struct nt_anomaly_row *row,
 		     double value[NT_ANOMALY_METRICS_MAX])
 {
-	int r;
-
-	for (size_t i = 0; i < row->metrics; i++) {
-		if (find_metric(node, row->name[i], i) < NT_ANOMALY_METRICS_MAX)
-			continue;
-		r = add_slot(node, row, i);
-		if (r < 0)
-			return r;
-	}
 	for (size_t j = 0; j < NT_ANOMALY_METRICS_MAX; j++)
 		value[j] = node->value[j] = node->peers[j] = NAN;
 	for (size_t i = 0; i < row->metrics; i++) {
 		size_t j = find_metric(node, row->name[i], i);
 
+		if (j == NT_ANOMALY_METRICS_MAX && node->metrics < NT_ANOMALY_METRICS_MAX) {
+			int r = add_slot(node, row, i);
+
+			if (r < 0)
+				return r;
+			j = node->metrics - 1;
+		}
 		if (j == NT_ANOMALY_METRICS_MAX) {
 			node->left_out++;
 			continue;

@@ -13,7 +13,14 @@
 enum {
 	LANES = sizeof(nt_chart_lanes) / sizeof(float),
 	STRIDE = 2 * LANES,
+	VALUES = sizeof(struct nt_chart_values) / sizeof(double *),
 };
+
+/*
+ * An average never reaches the value that it moves towards, and ends as a denormal number, on which work
+ * takes a hundred times as long. What is nearer than this, in widths, or next to nothing, counts as there.
+ */
+static const double NEAR = 0x1p-40, NOTHING = 0x1p-330;
 
 /* Zeroed and aligned. */
 static float *new_lanes(size_t n)
@@ -23,6 +30,35 @@ static float *new_lanes(size_t n)
 	if (values)
 		memset(values, 0, n * sizeof(*values));
 	return values;
+}
+
+/* One array after the other. */
+static bool new_values(struct nt_chart *chart)
+{
+	const size_t n = chart->metrics;
+	struct nt_chart_values *at = &chart->at;
+	double **const array[VALUES] = {
+		&at->level, &at->near,       &at->clip_low, &at->clip_high,
+		&at->mean,  &at->per_width,  &at->novelty,  &at->residual_novelty,
+		&at->part,  &at->range_part,
+	};
+
+	chart->store = calloc(VALUES * n, sizeof(*chart->store));
+	for (size_t i = 0; chart->store && i < VALUES; i++)
+		*array[i] = chart->store + i * n;
+	return chart->store;
+}
+
+void nt_chart_set_scale(struct nt_chart *chart, size_t metric)
+{
+	const struct nt_chart_values *at = &chart->at;
+	const bool varies = chart->metric[metric].varies;
+	const double width = chart->metric[metric].width;
+
+	at->near[metric] = varies ? NEAR * width : NOTHING;
+	at->per_width[metric] = varies ? 1.0 / width : 0.0;
+	at->clip_low[metric] = varies ? at->mean[metric] - NT_ANOMALY_CLIP * width : -INFINITY;
+	at->clip_high[metric] = varies ? at->mean[metric] + NT_ANOMALY_CLIP * width : INFINITY;
 }
 
 int nt_chart_new(size_t metrics, uint32_t learn_rows, struct nt_chart **ret_chart)
@@ -42,7 +78,8 @@ int nt_chart_new(size_t metrics, uint32_t learn_rows, struct nt_chart **ret_char
 	chart->basis = new_lanes(metrics * chart->stride);
 	chart->residual = new_lanes(chart->stride);
 	chart->learned = calloc(metrics, sizeof(*chart->learned));
-	if (!chart->metric || !chart->basis || !chart->residual || !chart->learned)
+	if (!new_values(chart) || !chart->metric || !chart->basis || !chart->residual ||
+	    !chart->learned)
 		return -ENOMEM;
 	r = nt_moments_new(&chart->moments, metrics);
 	r = r ?: nt_envelopes_new(&chart->range, metrics);
@@ -57,7 +94,8 @@ int nt_chart_new(size_t metrics, uint32_t learn_rows, struct nt_chart **ret_char
 	for (size_t j = 0; j < metrics; j++) {
 		chart->metric[j].learn = learn_rows;
 		chart->metric[j].learn_residual = NT_ANOMALY_RELEARN_ROWS;
-		chart->metric[j].width = chart->metric[j].per_width = 1.0;
+		chart->metric[j].width = 1.0;
+		nt_chart_set_scale(chart, j);
 	}
 	*ret_chart = nt_take(chart);
 	return 0;
@@ -71,6 +109,7 @@ void nt_chart_free(struct nt_chart *chart)
 	nt_envelopes_release(&chart->range);
 	nt_envelopes_release(&chart->residual_range);
 	free(chart->metric);
+	free(chart->store);
 	free(chart->basis);
 	free(chart->residual);
 	free(chart->learned);
@@ -82,31 +121,44 @@ void nt_chart_mark_trouble(struct nt_chart *chart, size_t metric)
 	chart->metric[metric].is_trouble = true;
 }
 
-/* Takes what lies along a direction out of the residual. */
-static void remove_direction(const nt_chart_lanes *direction, nt_chart_lanes *residual, size_t n)
+/* What lies along two directions. */
+static void find_along(const nt_chart_lanes *restrict a, const nt_chart_lanes *restrict b,
+		       const nt_chart_lanes *restrict row, size_t n, float *restrict ret_along)
 {
-	nt_chart_lanes even = {0}, odd = {0};
-	float along = 0.0F;
+	nt_chart_lanes a_even = {0}, a_odd = {0}, b_even = {0}, b_odd = {0};
 
 	for (size_t i = 0; i < n; i += 2) {
-		even += direction[i] * residual[i];
-		odd += direction[i + 1] * residual[i + 1];
+		a_even += a[i] * row[i];
+		a_odd += a[i + 1] * row[i + 1];
+		b_even += b[i] * row[i];
+		b_odd += b[i + 1] * row[i + 1];
 	}
-	even += odd;
-	for (size_t i = 0; i < LANES; i++)
-		along += even[i];
-	for (size_t i = 0; i < n; i++)
-		residual[i] -= along * direction[i];
+	a_even += a_odd;
+	b_even += b_odd;
+	ret_along[0] = (a_even[0] + a_even[1]) + (a_even[2] + a_even[3]);
+	ret_along[1] = (b_even[0] + b_even[1]) + (b_even[2] + b_even[3]);
 }
 
+static void take_out(const nt_chart_lanes *restrict a, const nt_chart_lanes *restrict b,
+		     const float *restrict along, nt_chart_lanes *restrict row, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		row[i] -= along[0] * a[i] + along[1] * b[i];
+}
+
+/* The directions are orthonormal: what lies along each is known before any is taken out. */
 static void remove_subspace(const struct nt_chart *chart, float *residual)
 {
 	const nt_chart_lanes *direction = (const nt_chart_lanes *)(const void *)chart->basis;
+	nt_chart_lanes *row = (nt_chart_lanes *)(void *)residual;
 	const size_t n = chart->stride / LANES;
+	float along[NT_ANOMALY_METRICS_MAX + 1];
 
-	/* The directions are orthonormal, so each can be removed once it is known. */
-	for (size_t k = 0; k < chart->directions; k++)
-		remove_direction(direction + k * n, (nt_chart_lanes *)(void *)residual, n);
+	/* After the last direction there are zeros. */
+	for (size_t k = 0; k < chart->directions; k += 2)
+		find_along(direction + k * n, direction + (k + 1) * n, row, n, along + k);
+	for (size_t k = 0; k < chart->directions; k += 2)
+		take_out(direction + k * n, direction + (k + 1) * n, along + k, row, n);
 }
 
 /*
@@ -129,30 +181,11 @@ static void fill_missing(struct nt_chart *chart)
 	}
 	memcpy(chart->residual, row, chart->stride * sizeof(*row));
 	for (size_t j = 0; j < chart->metrics; j++) {
-		struct nt_chart_metric *metric = &chart->metric[j];
-
-		if (metric->varies && metric->is_missing)
-			metric->level = metric->mean + (double)row[j] * metric->width;
-	}
-}
-
-/* The residual of the smoothed row beside the subspace, in widths. */
-static void find_residual(struct nt_chart *chart)
-{
-	bool any_missing = false;
-
-	for (size_t j = 0; j < chart->metrics; j++) {
 		const struct nt_chart_metric *metric = &chart->metric[j];
 
-		chart->residual[j] =
-			metric->varies && !metric->is_missing
-				? (float)((metric->level - metric->mean) * metric->per_width)
-				: 0.0F;
-		any_missing |= metric->varies && metric->is_missing;
+		if (metric->varies && metric->is_missing)
+			chart->at.level[j] = chart->at.mean[j] + (double)row[j] * metric->width;
 	}
-	if (any_missing)
-		fill_missing(chart);
-	remove_subspace(chart, chart->residual);
 }
 
 /* A distance outside an envelope as a term of the score: in widths, limited, less if frequent. */
@@ -173,34 +206,37 @@ static double weigh(double distance, double width, double rate, double *novelty)
 /* *ret_range: the part of it that the metric's own range gives. */
 static double find_term(struct nt_chart *chart, size_t j, double value, double *ret_range)
 {
-	struct nt_chart_metric *metric = &chart->metric[j];
+	const struct nt_chart_metric *metric = &chart->metric[j];
 	const struct nt_envelopes *range = &chart->range, *own = &chart->residual_range;
-	double term = 0.0, width;
+	double term = 0.0, width, away;
 
 	*ret_range = 0.0;
-	if (metric->is_missing || metric->is_muted)
+	if (!chart->is_fitted || metric->is_missing || metric->is_muted)
 		return 0.0;
 	width = range->high[j] - range->low[j];
 	if (metric->varies)
 		term = weigh(nt_envelopes_distance(range, j, value), width, chart->novelty_rate,
-			     &metric->novelty);
+			     &chart->at.novelty[j]);
 	else if (metric->is_trouble && value > range->high[j] && nt_envelopes_has(range, j))
 		term = 1.0;
 	*ret_range = term;
+	away = nt_envelopes_distance(own, j, chart->residual[j]);
 	width = own->high[j] - own->low[j];
 	if (metric->varies && width > 0.0)
-		term += NT_ANOMALY_RESIDUAL *
-			weigh(nt_envelopes_distance(own, j, chart->residual[j]), width,
-			      chart->novelty_rate, &metric->residual_novelty);
+		term += NT_ANOMALY_RESIDUAL * weigh(away > NT_ANOMALY_ROUNDING ? away : 0.0, width,
+						    chart->novelty_rate,
+						    &chart->at.residual_novelty[j]);
 	return term;
 }
 
 /* A constant metric that changes for the first time is learned before it counts. */
-static void note_change(struct nt_chart *chart, struct nt_chart_metric *metric, double value)
+static void note_change(struct nt_chart *chart, size_t j, double value)
 {
+	struct nt_chart_metric *metric = &chart->metric[j];
+
 	if (!metric->in_use) {
 		metric->in_use = true;
-		metric->first = metric->level = value;
+		metric->first = chart->at.level[j] = value;
 		return;
 	}
 	if (metric->varies || value == metric->first || !chart->is_fitted || metric->is_trouble ||
@@ -210,16 +246,14 @@ static void note_change(struct nt_chart *chart, struct nt_chart_metric *metric, 
 	metric->learn = metric->learn_residual = NT_ANOMALY_RELEARN_ROWS;
 }
 
-static void smooth(struct nt_chart *chart, struct nt_chart_metric *metric, double value)
+static inline void smooth(const struct nt_chart_values *at, size_t j, double value, double rate)
 {
-	if (metric->varies) {
-		double most = NT_ANOMALY_CLIP * metric->width, away = value - metric->mean;
+	double away;
 
-		value = away > most    ? metric->mean + most
-			: away < -most ? metric->mean - most
-				       : value;
-	}
-	metric->level += chart->smooth_rate * (value - metric->level);
+	value = value > at->clip_high[j] ? at->clip_high[j] : value;
+	value = value < at->clip_low[j] ? at->clip_low[j] : value;
+	away = value - at->level[j];
+	at->level[j] = fabs(away) > at->near[j] ? at->level[j] + rate * away : value;
 }
 
 static void learn(struct nt_chart *chart, size_t j, double value, bool learns)
@@ -244,36 +278,147 @@ static void learn(struct nt_chart *chart, size_t j, double value, bool learns)
 	metric->learn_residual -= metric->learn_residual > 0;
 }
 
+/* Nearly every value: the metric was there before, and its first change is none of this row. */
+static inline bool goes_on(const struct nt_chart_metric *metric, double value)
+{
+	return metric->in_use && !metric->is_missing && nt_anomaly_is_value(value) &&
+	       (metric->varies || value == metric->first);
+}
+
+/* Any value. Returns whether it is to be estimated. */
+static bool take_value(struct nt_chart *chart, size_t j, double value)
+{
+	struct nt_chart_metric *metric = &chart->metric[j];
+	bool was_missing = metric->is_missing;
+
+	metric->is_missing = !nt_anomaly_is_value(value);
+	if (metric->is_missing)
+		return metric->varies;
+	note_change(chart, j, value);
+	if (was_missing && !metric->varies) /* the level is of another time */
+		chart->at.level[j] = value;
+	smooth(&chart->at, j, value, chart->smooth_rate);
+	return false;
+}
+
+/* The residual of the smoothed row beside the subspace, in widths. */
+static void take_row(struct nt_chart *chart, const double *value)
+{
+	const struct nt_chart_values at = chart->at;
+	const double rate = chart->smooth_rate;
+	bool any_missing = false;
+
+	for (size_t j = 0; j < chart->metrics; j++)
+		if (goes_on(&chart->metric[j], value[j]))
+			smooth(&at, j, value[j], rate);
+		else
+			any_missing |= take_value(chart, j, value[j]);
+	if (!chart->is_fitted)
+		return;
+	for (size_t j = 0; j < chart->metrics; j++)
+		chart->residual[j] = (float)((at.level[j] - at.mean[j]) * at.per_width[j]);
+	if (any_missing) {
+		for (size_t j = 0; j < chart->metrics; j++)
+			if (chart->metric[j].is_missing)
+				chart->residual[j] = 0.0F;
+		fill_missing(chart);
+	}
+	remove_subspace(chart, chart->residual);
+}
+
+/* Nearly every metric of a row: there and inside of its envelopes, which stay as they are. */
+static inline bool is_usual(const struct nt_chart *chart, size_t j, double value)
+{
+	const struct nt_chart_metric *metric = &chart->metric[j];
+
+	return chart->is_fitted && !metric->is_missing && !metric->is_muted &&
+	       nt_envelopes_stay(&chart->range, j, value) &&
+	       (!metric->varies ||
+		nt_envelopes_stay(&chart->residual_range, j, (double)chart->residual[j]));
+}
+
+/* The moving averages of a metric, kept while those of all are worked on. */
+struct averages {
+	double novelty, residual_novelty, part, range_part;
+};
+
+static struct averages keep_averages(const struct nt_chart_values *at, size_t j)
+{
+	return (struct averages){at->novelty[j], at->residual_novelty[j], at->part[j],
+				 at->range_part[j]};
+}
+
+/* Towards 0. `n` is even. */
+static void fade(double *value, size_t n, double rate)
+{
+	for (size_t i = 0; i < n; i += 2) {
+		nt_anomaly_pair *at = (nt_anomaly_pair *)(void *)(value + i);
+		const nt_anomaly_pair rest = *at - rate * *at;
+
+		*at = (nt_anomaly_pair)((nt_anomaly_mask)rest & (rest > NOTHING));
+	}
+}
+
+/* A metric that is not usual in this row. */
+static void take_unusual(struct nt_chart *chart, size_t j, double value, bool learns,
+			 const struct averages *before)
+{
+	const struct nt_chart_values *at = &chart->at;
+	double term, of_range;
+
+	at->novelty[j] = before->novelty;
+	at->residual_novelty[j] = before->residual_novelty;
+	term = find_term(chart, j, value, &of_range);
+	at->part[j] = before->part + chart->score_rate * (term - before->part);
+	at->range_part[j] =
+		before->range_part + chart->score_rate * (of_range - before->range_part);
+	learn(chart, j, value, learns);
+}
+
+/* Scores the metrics, and learns from them. Returns how many are in use. */
+static size_t take_metrics(struct nt_chart *chart, const double *value, bool learns)
+{
+	const struct nt_chart_values at = chart->at;
+	struct averages before[NT_ANOMALY_METRICS_MAX];
+	uint8_t unusual[NT_ANOMALY_METRICS_MAX];
+	size_t n = 0, in_use = 0;
+
+	for (size_t j = 0; j < chart->metrics; j++) {
+		struct nt_chart_metric *metric = &chart->metric[j];
+
+		in_use += metric->in_use;
+		if (!is_usual(chart, j, value[j])) {
+			before[n] = keep_averages(&at, j);
+			unusual[n++] = (uint8_t)j;
+			continue;
+		}
+		chart->learned[j] = value[j];
+		if (metric->learn || metric->learn_residual) {
+			metric->learn -= metric->learn > 0;
+			metric->learn_residual -= metric->varies && metric->learn_residual > 0;
+		}
+	}
+	/* Two arrays each, which follow each other. */
+	fade(at.novelty, 2 * chart->metrics, chart->novelty_rate);
+	fade(at.part, 2 * chart->metrics, chart->score_rate);
+	for (size_t i = 0; i < n; i++)
+		take_unusual(chart, unusual[i], value[unusual[i]], learns, &before[i]);
+	return in_use;
+}
+
 double nt_chart_take(struct nt_chart *chart, const double *value, bool learns)
 {
-	double score = 0.0;
-	size_t in_use = 0;
+	const double *part = chart->at.part;
+	double score = 0.0, odd = 0.0;
+	size_t in_use;
 
-	for (size_t j = 0; j < chart->metrics; j++) {
-		struct nt_chart_metric *metric = &chart->metric[j];
-		bool was_missing = metric->is_missing;
-
-		metric->is_missing = !nt_anomaly_is_value(value[j]);
-		if (metric->is_missing)
-			continue;
-		note_change(chart, metric, value[j]);
-		if (was_missing && !metric->varies) /* the level is of another time */
-			metric->level = value[j];
-		smooth(chart, metric, value[j]);
+	take_row(chart, value);
+	in_use = take_metrics(chart, value, learns);
+	for (size_t j = 0; j + 1 < chart->metrics; j += 2) {
+		score += part[j];
+		odd += part[j + 1];
 	}
-	if (chart->is_fitted)
-		find_residual(chart);
-	for (size_t j = 0; j < chart->metrics; j++) {
-		struct nt_chart_metric *metric = &chart->metric[j];
-		double of_range = 0.0;
-		double term = chart->is_fitted ? find_term(chart, j, value[j], &of_range) : 0.0;
-
-		metric->part += chart->score_rate * (term - metric->part);
-		metric->range_part += chart->score_rate * (of_range - metric->range_part);
-		score += metric->part;
-		in_use += metric->in_use;
-		learn(chart, j, value[j], learns);
-	}
+	score += odd + (chart->metrics % 2 ? part[chart->metrics - 1] : 0.0);
 	nt_envelopes_step(&chart->range);
 	nt_envelopes_step(&chart->residual_range);
 	/* Rows that follow each other are alike: some of them are enough for the covariances. */
@@ -289,12 +434,10 @@ void nt_chart_shares(const struct nt_chart *chart, double *ret_share, double *re
 	double sum = 0.0;
 
 	for (size_t j = 0; j < chart->metrics; j++)
-		sum += chart->metric[j].part;
+		sum += chart->at.part[j];
 	for (size_t j = 0; j < chart->metrics; j++) {
-		const struct nt_chart_metric *metric = &chart->metric[j];
-
-		ret_share[j] = sum > 0.0 ? metric->part / sum : 0.0;
-		ret_range[j] = sum > 0.0 ? metric->range_part / sum : 0.0;
+		ret_share[j] = sum > 0.0 ? chart->at.part[j] / sum : 0.0;
+		ret_range[j] = sum > 0.0 ? chart->at.range_part[j] / sum : 0.0;
 	}
 }
 
@@ -325,7 +468,7 @@ size_t nt_chart_bytes(const struct nt_chart *chart)
 {
 	const size_t n = chart->metrics, value = sizeof(double);
 
-	return sizeof(*chart) + n * sizeof(*chart->metric) +
+	return sizeof(*chart) + n * sizeof(*chart->metric) + VALUES * n * value +
 	       (n + 1) * chart->stride * sizeof(float) + n * value +
 	       (n * (n + 1) / 2 + 2 * n + n) * value +
 	       2 * (2 * n * value + 2 * n * NT_ANOMALY_BLOCKS * sizeof(float));

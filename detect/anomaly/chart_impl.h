@@ -7,7 +7,7 @@
 #include "detect/anomaly/envelope.h"
 #include "detect/anomaly/moments.h"
 
-/* One metric. Novelty and part are in widths, the others in the metric's unit. */
+/* What a row changes seldom, of one metric, in its unit. */
 struct nt_chart_metric {
 	bool in_use; /* it had a value */
 	bool varies; /* its range was not empty at the last refit */
@@ -17,13 +17,24 @@ struct nt_chart_metric {
 	uint32_t learn; /* rows for which the metric is still learned */
 	uint32_t learn_residual; /* at least, for its residual */
 	double first; /* its value as long as it is constant */
-	double level; /* smoothed value */
 	double base, width; /* of the last refit: lower end and width of its range */
-	double mean; /* of the last refit */
-	double per_width; /* 1 ÷ width */
-	double novelty, residual_novelty; /* mean distance outside the envelope */
-	double part; /* its term of the score, smoothed */
-	double range_part; /* of that, what its own range gives; not saved, as it is of minutes */
+};
+
+/*
+ * What each row reads or changes of all metrics: arrays, so that a row reads little memory and in order.
+ * Novelty and part are in widths, the others in the metric's unit.
+ */
+struct nt_chart_values {
+	double *level; /* smoothed value */
+	double *near; /* a level that is so near its value is the value */
+	double *clip_low,
+		*clip_high; /* what a smoothed row takes a value for at most; infinite if constant */
+	double *mean; /* of the last refit */
+	double *per_width; /* 1 ÷ width; 0: it does not vary */
+	double *novelty,
+		*residual_novelty; /* mean distance outside the envelope; they follow each other */
+	double *part; /* its term of the score, smoothed; the next array follows it */
+	double *range_part; /* of that, what its own range gives; not saved, as it is of minutes */
 };
 
 /* Several floats at once, as every machine of the supported ones has. */
@@ -34,15 +45,20 @@ struct nt_chart {
 	uint32_t learn_rows, since_refit;
 	bool is_fitted, refit_begun;
 	struct nt_chart_metric *metric; /* owned */
+	double *store; /* of the values; owned */
+	struct nt_chart_values at;
 	struct nt_moments moments;
 	struct nt_envelopes range, residual_range;
 	size_t stride; /* metrics, rounded up to pairs of vectors; what is beyond them is 0 */
-	float *basis; /* directions × stride, owned */
+	float *basis; /* directions × stride, and a row of zeros; owned */
 	float *residual; /* stride; scratch, owned */
 	double *learned; /* scratch, owned */
 	double score;
 	/* Rates of the moving averages; follow from thresholds. */
 	double smooth_rate, score_rate, creep_rate, novelty_rate, keep;
 };
+
+/* Sets what follows from a metric's mean and width. */
+void nt_chart_set_scale(struct nt_chart *chart, size_t metric);
 
 #endif

@@ -2,6 +2,7 @@
 /* The chart's side of a refit: what it is made from, and what follows from a new basis. */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "detect/anomaly/chart_impl.h"
 #include "detect/thresholds/thresholds.h"
@@ -25,8 +26,8 @@ static void set_unit(struct nt_chart *chart, size_t j)
 			 width > NT_ANOMALY_FLAT * fmax(fabs(low), fabs(chart->range.high[j]));
 	metric->base = low;
 	metric->width = metric->varies ? width : 1.0;
-	metric->per_width = 1.0 / metric->width;
-	metric->mean = chart->moments.mean[j];
+	chart->at.mean[j] = chart->moments.mean[j];
+	nt_chart_set_scale(chart, j);
 	if (metric->varies && varied)
 		nt_envelopes_scale(&chart->residual_range, j, before / metric->width);
 	else if (metric->varies != varied)
@@ -64,6 +65,9 @@ void nt_chart_end_refit(struct nt_chart *chart, const struct nt_refit *refit)
 		for (size_t j = 0; j < chart->metrics; j++)
 			chart->basis[k * chart->stride + j] =
 				(float)refit->basis[k * chart->metrics + j];
+	/* Fewer than metrics, so that a row is left; scoring takes directions by two. */
+	memset(chart->basis + refit->directions * chart->stride, 0,
+	       chart->stride * sizeof(*chart->basis));
 	chart->directions = refit->directions;
 	chart->is_fitted = true;
 	chart->refit_begun = false;

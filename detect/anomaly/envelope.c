@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 
 /* An empty range: state holds finite numbers only. */
@@ -21,6 +22,26 @@ static bool new_range(size_t n, double **ret_low, double **ret_high)
 		(*ret_high)[i] = empty_high;
 	}
 	return *ret_low && *ret_high;
+}
+
+/* Where the range and the open block's overlap. */
+static void set_stay(struct nt_envelopes *envelopes, size_t i)
+{
+	size_t at = envelopes->block * envelopes->values + i;
+	double low = envelopes->low[i], high = envelopes->high[i];
+
+	envelopes->stay_low[i] = nt_stats_max(low, (double)envelopes->block_low[at]);
+	envelopes->stay_high[i] = nt_stats_min(high, (double)envelopes->block_high[at]);
+	if (low > high) {
+		envelopes->stay_low[i] = empty_low;
+		envelopes->stay_high[i] = empty_high;
+	}
+}
+
+static void set_all_stay(struct nt_envelopes *envelopes)
+{
+	for (size_t i = 0; i < envelopes->values; i++)
+		set_stay(envelopes, i);
 }
 
 static void clear_block(struct nt_envelopes *envelopes, size_t block)
@@ -38,8 +59,9 @@ int nt_envelopes_new(struct nt_envelopes *envelopes, size_t values)
 	*envelopes = (struct nt_envelopes){.values = values};
 	envelopes->block_low = malloc(cells * sizeof(*envelopes->block_low));
 	envelopes->block_high = malloc(cells * sizeof(*envelopes->block_high));
-	if (!new_range(values, &envelopes->low, &envelopes->high) || !envelopes->block_low ||
-	    !envelopes->block_high) {
+	if (!new_range(values, &envelopes->low, &envelopes->high) ||
+	    !new_range(values, &envelopes->stay_low, &envelopes->stay_high) ||
+	    !envelopes->block_low || !envelopes->block_high) {
 		nt_envelopes_release(envelopes);
 		return -ENOMEM;
 	}
@@ -52,6 +74,8 @@ void nt_envelopes_release(struct nt_envelopes *envelopes)
 {
 	free(envelopes->low);
 	free(envelopes->high);
+	free(envelopes->stay_low);
+	free(envelopes->stay_high);
 	free(envelopes->block_low);
 	free(envelopes->block_high);
 	*envelopes = (struct nt_envelopes){0};
@@ -103,6 +127,7 @@ double nt_envelopes_move(struct nt_envelopes *envelopes, size_t i, double value,
 		value = low + creep * (value - low);
 	extend(&envelopes->low[i], &envelopes->high[i], value);
 	extend_block(&envelopes->block_low[at], &envelopes->block_high[at], value);
+	set_stay(envelopes, i);
 	return value;
 }
 
@@ -114,6 +139,7 @@ void nt_envelopes_forget(struct nt_envelopes *envelopes, size_t i)
 		envelopes->block_low[b * envelopes->values + i] = (float)empty_low;
 		envelopes->block_high[b * envelopes->values + i] = (float)empty_high;
 	}
+	set_stay(envelopes, i);
 }
 
 void nt_envelopes_scale(struct nt_envelopes *envelopes, size_t i, double factor)
@@ -124,6 +150,7 @@ void nt_envelopes_scale(struct nt_envelopes *envelopes, size_t i, double factor)
 		envelopes->block_low[b * envelopes->values + i] *= (float)factor;
 		envelopes->block_high[b * envelopes->values + i] *= (float)factor;
 	}
+	set_stay(envelopes, i);
 }
 
 void nt_envelopes_step(struct nt_envelopes *envelopes)
@@ -133,6 +160,7 @@ void nt_envelopes_step(struct nt_envelopes *envelopes)
 	envelopes->rows = 0;
 	envelopes->block = (envelopes->block + 1) % NT_ANOMALY_BLOCKS;
 	clear_block(envelopes, envelopes->block);
+	set_all_stay(envelopes);
 }
 
 void nt_envelopes_renew(struct nt_envelopes *envelopes)
@@ -151,6 +179,7 @@ void nt_envelopes_renew(struct nt_envelopes *envelopes)
 		envelopes->low[i] = low;
 		envelopes->high[i] = high;
 	}
+	set_all_stay(envelopes);
 }
 
 /* Floats as numbers: a range that was stored is read back as it was. */
@@ -168,4 +197,6 @@ void nt_envelopes_code(struct nt_codec *codec, struct nt_envelopes *envelopes)
 	nt_code_reals(codec, envelopes->high, envelopes->values);
 	code_block(codec, envelopes->block_low, envelopes->values * NT_ANOMALY_BLOCKS);
 	code_block(codec, envelopes->block_high, envelopes->values * NT_ANOMALY_BLOCKS);
+	if (codec->loads && !codec->error)
+		set_all_stay(envelopes);
 }

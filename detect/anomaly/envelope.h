@@ -20,6 +20,8 @@ struct nt_envelopes {
 	uint32_t block, rows; /* the open block, and its rows */
 	double *low, *high; /* in force; low > high: no value yet; owned */
 	float *block_low, *block_high; /* of each block, rounded outwards; owned */
+	double *stay_low,
+		*stay_high; /* what moves neither the range nor that of the open block; owned */
 };
 
 /* -ENOMEM. */
@@ -42,18 +44,19 @@ static inline double nt_envelopes_distance(const struct nt_envelopes *envelopes,
 /* nt_envelopes_take() for a value that moves a range. */
 double nt_envelopes_move(struct nt_envelopes *envelopes, size_t i, double value, double creep);
 
+/* Whether a value moves nothing. Nearly always it does not. */
+static inline bool nt_envelopes_stay(const struct nt_envelopes *envelopes, size_t i, double value)
+{
+	return value >= envelopes->stay_low[i] && value <= envelopes->stay_high[i];
+}
+
 /* Takes in a value, wholly (creep 1) or by a share. Returns the value that was taken in. */
 static inline double nt_envelopes_take(struct nt_envelopes *envelopes, size_t i, double value,
 				       double creep)
 {
-	size_t at = envelopes->block * envelopes->values + i;
-
-	/* Nearly always nothing moves. */
-	if (value >= (double)envelopes->block_low[at] &&
-	    value <= (double)envelopes->block_high[at] && value >= envelopes->low[i] &&
-	    value <= envelopes->high[i])
-		return value;
-	return nt_envelopes_move(envelopes, i, value, creep);
+	return nt_envelopes_stay(envelopes, i, value)
+		       ? value
+		       : nt_envelopes_move(envelopes, i, value, creep);
 }
 
 /* Forgets one value's range. */

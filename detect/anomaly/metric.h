@@ -26,4 +26,8 @@ static inline double nt_anomaly_rate(double rows)
 	return rows > 0.0 ? 1.0 - exp2(-1.0 / rows) : 1.0;
 }
 
+/* Two values at once; any double's address will do. */
+typedef double nt_anomaly_pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef long long nt_anomaly_mask __attribute__((vector_size(16)));
+
 #endif

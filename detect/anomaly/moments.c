@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "detect/anomaly/metric.h"
+
 int nt_moments_new(struct nt_moments *moments, size_t metrics)
 {
 	*moments = (struct nt_moments){.metrics = metrics};
@@ -26,21 +28,35 @@ void nt_moments_release(struct nt_moments *moments)
 	*moments = (struct nt_moments){0};
 }
 
+/* A row of the triangle. */
+static void add_products(double *restrict sum, double away, const double *restrict after, size_t n,
+			 double keep)
+{
+	for (size_t j = 0; j + 1 < n; j += 2) {
+		nt_anomaly_pair *at = (nt_anomaly_pair *)(void *)(sum + j);
+
+		*at = *at * keep + away * *(const nt_anomaly_pair *)(const void *)(after + j);
+	}
+	if (n % 2)
+		sum[n - 1] = sum[n - 1] * keep + away * after[n - 1];
+}
+
 void nt_moments_add(struct nt_moments *moments, const double *row, double keep)
 {
 	double *restrict away = moments->away, *restrict after = moments->after;
 	double *restrict sum = moments->sum;
 	const size_t n = moments->metrics;
+	double share;
 
 	moments->weight = moments->weight * keep + 1.0;
+	share = 1.0 / moments->weight;
 	for (size_t i = 0; i < n; i++) {
 		away[i] = row[i] - moments->mean[i];
-		moments->mean[i] += away[i] / moments->weight;
+		moments->mean[i] += away[i] * share;
 		after[i] = row[i] - moments->mean[i];
 	}
 	for (size_t i = 0; i < n; i++) {
-		for (size_t j = 0; j <= i; j++)
-			sum[j] = sum[j] * keep + away[i] * after[j];
+		add_products(sum, away[i], after, i + 1, keep);
 		sum += i + 1;
 	}
 }

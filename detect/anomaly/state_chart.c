@@ -2,8 +2,11 @@
 /* Serialization of a chart. What follows from thresholds is not stored. */
 #include "detect/anomaly/chart_impl.h"
 
-static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
+static void code_metric(struct nt_codec *codec, struct nt_chart *chart, size_t j)
 {
+	struct nt_chart_metric *metric = &chart->metric[j];
+	struct nt_chart_values *at = &chart->at;
+
 	nt_code_bool(codec, &metric->in_use);
 	nt_code_bool(codec, &metric->varies);
 	nt_code_bool(codec, &metric->is_trouble);
@@ -12,16 +15,17 @@ static void code_metric(struct nt_codec *codec, struct nt_chart_metric *metric)
 	nt_code_u32(codec, &metric->learn, UINT32_MAX);
 	nt_code_u32(codec, &metric->learn_residual, UINT32_MAX);
 	nt_code_real(codec, &metric->first);
-	nt_code_real(codec, &metric->level);
+	nt_code_real(codec, &at->level[j]);
 	nt_code_real(codec, &metric->base);
 	nt_code_real(codec, &metric->width);
-	metric->per_width = metric->width > 0.0 ? 1.0 / metric->width : 1.0;
-	nt_code_real(codec, &metric->mean);
-	nt_code_real(codec, &metric->novelty);
-	nt_code_real(codec, &metric->residual_novelty);
-	nt_code_real(codec, &metric->part);
-	nt_code_fail(codec, !(metric->width > 0.0) || metric->novelty < 0.0 ||
-				    metric->residual_novelty < 0.0 || metric->part < 0.0);
+	nt_code_real(codec, &at->mean[j]);
+	nt_code_real(codec, &at->novelty[j]);
+	nt_code_real(codec, &at->residual_novelty[j]);
+	nt_code_real(codec, &at->part[j]);
+	nt_code_fail(codec, !(metric->width > 0.0) || at->novelty[j] < 0.0 ||
+				    at->residual_novelty[j] < 0.0 || at->part[j] < 0.0);
+	if (codec->loads && !codec->error)
+		nt_chart_set_scale(chart, j);
 }
 
 /* A component of a unit vector. */
@@ -43,7 +47,7 @@ void nt_chart_code(struct nt_codec *codec, struct nt_chart *chart)
 	nt_code_u32(codec, &chart->since_refit, UINT32_MAX);
 	nt_code_bool(codec, &chart->is_fitted);
 	for (size_t j = 0; j < chart->metrics; j++)
-		code_metric(codec, &chart->metric[j]);
+		code_metric(codec, chart, j);
 	nt_moments_code(codec, &chart->moments);
 	nt_envelopes_code(codec, &chart->range);
 	nt_envelopes_code(codec, &chart->residual_range);

@@ -7,7 +7,7 @@ FUZZ_TIME ?= 3600
 
 .PHONY: check-long
 check-long: all sim plugin attack image $(kafka_programs) $(check_e2e_needs) ## PyTorch on NCCL, which is a large download; Kafka with the library of the image (root)
-	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=bpf NT_TIMEOUT=900 tests/run.sh $(long_scripts)
+	$(Q)NT_KAFKA_BIN=$(B)/test-kafka NT_KIND=bpf NT_TIMEOUT=1500 tests/run.sh $(long_scripts)
 
 long_stages := all check-long check-thread "check-vm KERNEL=6.1" "check-vm KERNEL=6.12" \
 	"fuzz TIME=$(FUZZ_TIME)" "mutate N=200"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes beside a real one: `node_replay FROM TO NODE NODES MINUTES` reads the vectors that the agent of
- * NODE left on the bus FROM. It publishes to the bus TO what NODES nodes, of which NODE is one, would
- * have sent in so many minutes before now: in each interval what the agent measured in one of its own,
- * drawn at random, with some noise. Then it prints "ready", and goes on in real time for the others,
- * every 5 s, until SIGTERM.
+ * Nodes beside real ones: `node_replay FROM TO NAME[,NAME...] NODES MINUTES` reads the vectors that the
+ * agent of the node NAME left on the bus FROM. It publishes to the bus TO what NODES nodes, of which those
+ * with names are the first, would have sent in so many minutes before now: in each interval what the
+ * agent measured in one of its own, drawn at random, with some noise. Then it prints "ready", and goes on
+ * in real time for the others, every 5 s, until SIGTERM.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,6 +34,8 @@ struct node_replay {
 	size_t vectors;
 	struct nt_bus *bus;
 	uint64_t seed;
+	const char *name[MOST_NODES]; /* of the real ones */
+	size_t real;
 	uint64_t seq[MOST_NODES];
 	double counter[MOST_NODES][MOST_METRICS];
 };
@@ -100,8 +102,8 @@ static double rate_of(const struct nt_message *before, const struct nt_message *
 	return 0.0;
 }
 
-static int publish(struct node_replay *replay, size_t n, const char *real, uint64_t real_ns,
-		   uint64_t boot_ns, double seconds)
+static int publish(struct node_replay *replay, size_t n, uint64_t real_ns, uint64_t boot_ns,
+		   double seconds)
 {
 	const size_t k = 1 + (size_t)(draw(replay) * (double)(replay->vectors - 1));
 	const struct nt_message *before = replay->vector[k - 1], *after = replay->vector[k];
@@ -122,10 +124,10 @@ static int publish(struct node_replay *replay, size_t n, const char *real, uint6
 	struct nt_bus_record record = {.topic = NT_TOPIC_NODE, .key = name, .real_ns = real_ns};
 	int r;
 
-	if (n)
-		(void)snprintf(name, sizeof(name), "replay-%zu", n);
+	if (n < replay->real)
+		(void)snprintf(name, sizeof(name), "%s", replay->name[n]);
 	else
-		(void)snprintf(name, sizeof(name), "%s", real);
+		(void)snprintf(name, sizeof(name), "replay-%zu", n - replay->real + 1);
 	message.node.node = name;
 	message.node.metric = metric;
 	/* The first vectors came before the job was found. */
@@ -150,7 +152,7 @@ static int publish(struct node_replay *replay, size_t n, const char *real, uint6
 	return nt_bus_publish(replay->bus, &record);
 }
 
-static int run(struct node_replay *replay, const char *node, size_t nodes, uint64_t minutes)
+static int run(struct node_replay *replay, size_t nodes, uint64_t minutes)
 {
 	const uint64_t step_ns = NT_MINUTE / PAST_VECTORS, now_ns = nt_clock_real_ns();
 	uint64_t at_ns = now_ns - minutes * NT_MINUTE;
@@ -158,7 +160,7 @@ static int run(struct node_replay *replay, const char *node, size_t nodes, uint6
 
 	for (; at_ns < now_ns && r == 0; at_ns += step_ns)
 		for (size_t n = 0; n < nodes && r == 0; n++)
-			r = publish(replay, n, node, at_ns,
+			r = publish(replay, n, at_ns,
 				    at_ns - now_ns + minutes * NT_MINUTE + NT_HOUR,
 				    (double)step_ns / 1e9);
 	r = r < 0 ? r : nt_bus_flush(replay->bus);
@@ -170,8 +172,8 @@ static int run(struct node_replay *replay, const char *node, size_t nodes, uint6
 		const struct timespec pause = {.tv_sec = (time_t)(LIVE_NS / NT_SECOND)};
 		const uint64_t live_ns = nt_clock_real_ns();
 
-		for (size_t n = 1; n < nodes && r == 0; n++)
-			r = publish(replay, n, node, live_ns,
+		for (size_t n = replay->real; n < nodes && r == 0; n++)
+			r = publish(replay, n, live_ns,
 				    live_ns - now_ns + minutes * NT_MINUTE + NT_HOUR,
 				    (double)LIVE_NS / 1e9);
 		r = r < 0 ? r : nt_bus_flush(replay->bus);
@@ -188,15 +190,17 @@ int main(int argc, char **argv)
 
 	if (argc != 6 || nt_parse_u64(argv[4], strlen(argv[4]), 1, MOST_NODES, &nodes) < 0 ||
 	    nt_parse_u64(argv[5], strlen(argv[5]), 1, 100000, &minutes) < 0) {
-		(void)fprintf(stderr, "usage: node_replay FROM TO NODE NODES MINUTES\n");
+		(void)fprintf(stderr, "usage: node_replay FROM TO NAME[,NAME...] NODES MINUTES\n");
 		return 2;
 	}
+	for (char *rest = argv[3]; rest && replay.real < nodes;)
+		replay.name[replay.real++] = strsep(&rest, ",");
 	(void)sigaction(SIGTERM, &(struct sigaction){.sa_handler = end}, NULL);
-	r = read_vectors(argv[1], argv[3], &replay);
+	r = read_vectors(argv[1], replay.name[0], &replay);
 	if (r == 0 && replay.vectors < 2)
 		r = -ENODATA;
 	r = r < 0 ? r : nt_bus_open(argv[2], NULL, &replay.bus);
-	r = r < 0 ? r : run(&replay, argv[3], nodes, minutes);
+	r = r < 0 ? r : run(&replay, nodes, minutes);
 	if (r < 0)
 		(void)fprintf(stderr, "node_replay: error %d\n", r);
 	nt_bus_close(replay.bus);
