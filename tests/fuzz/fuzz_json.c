@@ -20,9 +20,14 @@ static void write_and_read(json_t *object)
 {
 	nt_autojson json_t *own = object, *again = NULL;
 	nt_autobuf struct nt_buf text = {0};
+	nt_autofree char *expected =
+		json_dumps(own, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 
-	assert(own);
+	assert(own && expected);
 	assert(nt_json_dump(own, false, &text) == 0);
+	/* And a line feed: the text is jansson's. */
+	assert(text.len == strlen(expected) + 1);
+	assert(memcmp(text.data, expected, text.len - 1) == 0);
 	assert(nt_json_load(text.data, text.len, &again) == 0);
 }
 
