@@ -248,7 +248,7 @@ static void *run_writer(void *data)
 	struct nt_audit *audit = data;
 
 	pthread_mutex_lock(&audit->lock);
-	while (!audit->is_ending) {
+	while (audit->is_wanted || !audit->is_ending) {
 		if (!audit->is_wanted) {
 			pthread_cond_wait(&audit->changed, &audit->lock);
 			continue;
@@ -444,14 +444,6 @@ size_t nt_audit_list(struct nt_audit *audit, uint64_t before, size_t max,
 	}
 	pthread_mutex_unlock(&audit->lock);
 	return count;
-}
-
-void nt_audit_settle(struct nt_audit *audit)
-{
-	pthread_mutex_lock(&audit->lock);
-	while (audit->is_wanted)
-		pthread_cond_wait(&audit->changed, &audit->lock);
-	pthread_mutex_unlock(&audit->lock);
 }
 
 void nt_audit_stats(struct nt_audit *audit, struct nt_audit_stats *ret_stats)

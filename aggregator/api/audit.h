@@ -50,9 +50,6 @@ void nt_audit_add(struct nt_audit *audit, const struct nt_httpd_write *write, ui
 size_t nt_audit_list(struct nt_audit *audit, uint64_t before, size_t max,
 		     struct nt_audit_entry *ret_entry);
 
-/* Returns when the file is not being written anew. For tests. */
-void nt_audit_settle(struct nt_audit *audit);
-
 void nt_audit_stats(struct nt_audit *audit, struct nt_audit_stats *ret_stats);
 
 #endif
