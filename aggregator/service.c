@@ -331,7 +331,7 @@ static int update_snapshot(struct nt_service *service)
 	nt_level_desk_look(service->level_desk, snapshot);
 	r = nt_level_profiles_look(&service->level_profiles, service->level_desk,
 				   service->profile_desk, snapshot, nt_clock_mono_ns());
-	nt_event_desk_look(service->options.event_desk, snapshot);
+	nt_service_post_events(service, snapshot);
 	nt_series_desk_look(service->options.series_desk, snapshot);
 	nt_board_post(service->board, snapshot);
 	return r;

@@ -73,6 +73,9 @@ struct nt_service {
 
 /* ---- service_request.c ----------------------------------------------------------------------- */
 
+/* Compares jobs and levels with those of the last snapshot. */
+void nt_service_post_events(struct nt_service *service, const struct nt_snapshot *snapshot);
+
 /* Executes the requests of other threads. */
 void nt_service_take_requests(struct nt_service *service);
 

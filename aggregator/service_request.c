@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests of other threads, executed by the deciding thread in its next turn. */
+/*
+ * Requests of other threads, executed by the deciding thread in its next turn, and events for their
+ * streams.
+ */
 #include "aggregator/service_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/system/clock.h"
 #include "common/system/log.h"
 
 static bool parse_id(const char *text, uint64_t *ret_id)
@@ -89,4 +93,18 @@ void nt_service_take_requests(struct nt_service *service)
 	(void)pthread_mutex_unlock(&service->lock);
 	for (size_t i = 0; i < requests; i++)
 		rebaseline(service, request[i]);
+}
+
+void nt_service_post_events(struct nt_service *service, const struct nt_snapshot *snapshot)
+{
+	nt_autofree struct nt_level_entry *entry = NULL;
+	size_t count;
+
+	if (!service->options.event_desk)
+		return;
+	nt_event_desk_look(service->options.event_desk, snapshot);
+	/* Without memory for the list no level has changed. */
+	if (nt_level_desk_list(service->level_desk, &entry, &count) == 0)
+		nt_event_desk_look_levels(service->options.event_desk, entry, count, snapshot,
+					  nt_clock_real_ns());
 }

@@ -16,7 +16,7 @@ static const struct nt_httpd_route routes[] = {
 	{"GET", "/healthz", NT_HTTPD_OPEN, json, NULL, nt_api_healthz, true},
 	{"GET", "/readyz", NT_HTTPD_OPEN, json, NULL, nt_api_readyz, true},
 	{"GET", "/metrics", NT_HTTPD_READ, "text/plain; version=0.0.4; charset=utf-8", "ranks",
-	 nt_api_metrics, true},
+	 nt_api_metrics, true, .guarded = "ranks"},
 	{"GET", "/", NT_HTTPD_OPEN, "text/html; charset=utf-8", NULL, nt_api_page},
 	{"GET", "/page/{id}", NT_HTTPD_OPEN, "text/javascript; charset=utf-8", NULL,
 	 nt_api_page_asset},

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,8 +20,7 @@ enum {
 	/* Writing it anew is costly, and is not tried with each entry while it fails. */
 	RETRY_LINES = 256,
 	MAX_FAILED_LINES = 2 * MAX_LINES, /* then entries are in memory only, and counted */
-	MAX_LINE_BYTES = 4096, /* text in JSON takes at most six bytes for each */
-	MAX_FILE_BYTES = MAX_FAILED_LINES * MAX_LINE_BYTES,
+	MAX_FILE_BYTES = MAX_FAILED_LINES * NT_AUDIT_LINE_BYTES,
 	FIRST_REFUSED_STATUS = 400,
 };
 
@@ -38,8 +38,16 @@ struct nt_audit {
 	size_t lines; /* of the file */
 	size_t rewrite_at; /* lines at which it is written anew */
 	size_t skipped; /* entries since that has failed for too long */
+	bool is_wanted; /* it is to be written anew, or is now */
+	bool has_failed; /* the last try */
+	bool is_ending;
+	bool has_writer;
+	pthread_t writer;
+	pthread_cond_t changed; /* is_wanted or is_ending */
 	bool is_torn; /* the file may end in a part of a line */
 	uint64_t last_number;
+	uint64_t
+		rewritten_to; /* entries up to this number were in memory when the file was replaced */
 	struct audit_ring changes, refused;
 	struct nt_audit_stats stats;
 };
@@ -91,70 +99,7 @@ static const struct nt_audit_entry *take_newest(const struct nt_audit *audit, si
 	return other;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-json_t *nt_audit_entry_json(const struct nt_audit_entry *entry)
-{
-	nt_autojson json_t *object = json_object();
-	int failed = 0;
-
-	failed |= json_object_set_new(object, "number", json_integer((json_int_t)entry->number));
-	failed |= json_object_set_new(object, "time", nt_json_time(entry->real_ns));
-	failed |= json_object_set_new(object, "token", nt_json_text(entry->token));
-	failed |= json_object_set_new(object, "certificate", nt_json_text(entry->certificate));
-	failed |= json_object_set_new(object, "by_cookie", json_boolean(entry->by_cookie));
-	failed |= json_object_set_new(object, "address", nt_json_text(entry->address));
-	failed |= json_object_set_new(object, "method", nt_json_text(entry->method));
-	failed |= json_object_set_new(object, "path", nt_json_text(entry->path));
-	failed |= json_object_set_new(object, "status", json_integer((json_int_t)entry->status));
-	failed |= json_object_set_new(object, "body", nt_json_text(entry->body));
-	failed |= json_object_set_new(object, "request_id", nt_json_text(entry->request_id));
-	return failed ? NULL : nt_take(object);
-}
-
-static int append_line(const struct nt_audit_entry *entry, struct nt_buf *buf)
-{
-	nt_autojson json_t *object = nt_audit_entry_json(entry);
-
-	return object ? nt_json_dump(object, false, buf) : -ENOMEM;
-}
-
-static bool get_word(const json_t *object, const char *name, char *text, size_t size)
-{
-	const char *word = nt_json_get_text(object, name, "");
-
-	(void)snprintf(text, size, "%s", word);
-	return strlen(word) < size;
-}
-
-static bool parse_line(const char *text, size_t len, struct nt_audit_entry *ret_entry)
-{
-	struct nt_audit_entry entry = {0};
-	nt_autojson json_t *object = NULL;
-	const char *time;
-	json_int_t number, status;
-
-	if (len > MAX_LINE_BYTES || nt_json_load(text, len, &object) < 0)
-		return false;
-	number = json_integer_value(json_object_get(object, "number"));
-	status = json_integer_value(json_object_get(object, "status"));
-	time = nt_json_get_text(object, "time", "");
-	if (number <= 0 || number > NT_AUDIT_MAX_NUMBER || status < 100 || status > 599 ||
-	    nt_clock_parse(time, strlen(time), &entry.real_ns) < 0 ||
-	    !get_word(object, "token", entry.token, sizeof(entry.token)) ||
-	    !get_word(object, "certificate", entry.certificate, sizeof(entry.certificate)) ||
-	    !get_word(object, "address", entry.address, sizeof(entry.address)) ||
-	    !get_word(object, "method", entry.method, sizeof(entry.method)) ||
-	    !get_word(object, "path", entry.path, sizeof(entry.path)) ||
-	    !get_word(object, "body", entry.body, sizeof(entry.body)) ||
-	    !get_word(object, "request_id", entry.request_id, sizeof(entry.request_id)))
-		return false;
-	entry.number = (uint64_t)number;
-	entry.status = (unsigned int)status;
-	entry.by_cookie = json_is_true(json_object_get(object, "by_cookie"));
-	*ret_entry = entry;
-	return true;
-}
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void load_lines(struct nt_audit *audit, const char *text, size_t len)
 {
@@ -168,7 +113,7 @@ static void load_lines(struct nt_audit *audit, const char *text, size_t len)
 		audit->lines++;
 		audit->is_torn = !newline;
 		/* Numbers rise, or lists would have no order. */
-		if (parse_line(text, (size_t)(line_end - text), &entry) &&
+		if (nt_audit_line_parse(text, (size_t)(line_end - text), &entry) &&
 		    entry.number > audit->last_number) {
 			audit->last_number = entry.number;
 			keep(audit, &entry);
@@ -178,8 +123,6 @@ static void load_lines(struct nt_audit *audit, const char *text, size_t len)
 		text = line_end + 1;
 	}
 }
-
-/* ---- the file -------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const void *data, size_t len)
 {
@@ -202,54 +145,128 @@ static int open_file(const char *path, int more)
 	return fd < 0 ? -errno : fd;
 }
 
-/* All entries, the oldest first. */
-static int append_entries(const struct nt_audit *audit, struct nt_buf *buf)
+/* All entries, the oldest first, copied: they change while they are written. NULL: no memory. */
+static struct nt_audit_entry *copy_entries(const struct nt_audit *audit, size_t *ret_count)
 {
 	size_t count = audit->changes.count + audit->refused.count, change = 0, refused = 0;
-	nt_autofree const struct nt_audit_entry **entry = calloc(count + 1, sizeof(*entry));
-	int r = 0;
+	struct nt_audit_entry *entry = calloc(count + 1, sizeof(*entry));
 
 	if (!entry)
-		return -ENOMEM;
+		return NULL;
 	for (size_t i = count; i-- > 0;)
-		entry[i] = take_newest(audit, &change, &refused);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = append_line(entry[i], buf);
+		entry[i] = *take_newest(audit, &change, &refused);
+	*ret_count = count;
+	return entry;
+}
+
+/* Under the lock: those that came after the number `after`, which the old file has and the new one needs. */
+static int append_newer(const struct nt_audit *audit, uint64_t after, struct nt_buf *buf,
+			size_t *ret_count)
+{
+	nt_autofree struct nt_audit_entry *entry = NULL;
+	size_t count;
+	int r = 0;
+
+	*ret_count = 0;
+	if (audit->last_number == after)
+		return 0;
+	entry = copy_entries(audit, &count);
+	if (!entry)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (entry[i].number <= after)
+			continue;
+		r = nt_audit_line_append(&entry[i], buf);
+		(*ret_count)++;
+	}
 	return r;
 }
 
-/* Replaces the file by what is in memory. It is unchanged on failure. */
-static int rewrite(struct nt_audit *audit)
+/* Under the lock: what came meanwhile is added, and the new file takes the place of the old one. */
+static int replace_file(struct nt_audit *audit, const char *new_path, int *fd, uint64_t after,
+			size_t lines)
 {
 	nt_autobuf struct nt_buf text = {0};
-	nt_autofree char *new_path = NULL;
-	nt_autoclose int fd = -1;
-	int r = append_entries(audit, &text);
+	size_t newer;
+	int r = append_newer(audit, after, &text, &newer);
 
+	if (r == 0)
+		r = write_all(*fd, text.data, text.len);
+	if (r == 0 && rename(new_path, audit->path))
+		r = -errno;
 	if (r < 0)
 		return r;
+	if (audit->fd >= 0)
+		(void)close(audit->fd);
+	audit->fd = nt_take_fd(fd);
+	audit->lines = lines + newer;
+	audit->rewrite_at = MAX_LINES;
+	audit->rewritten_to = audit->last_number;
+	audit->is_torn = false;
+	return 0;
+}
+
+/*
+ * Replaces the file by what is in memory. It is unchanged on failure. The lock is held, but not
+ * while the disk is written: lines are added to the old file meanwhile.
+ */
+static int rewrite(struct nt_audit *audit)
+{
+	nt_autofree struct nt_audit_entry *entry = NULL;
+	nt_autobuf struct nt_buf text = {0};
+	nt_autofree char *new_path = NULL;
+	const uint64_t after = audit->last_number;
+	nt_autoclose int fd = -1;
+	size_t count;
+	int r = 0;
+
+	entry = copy_entries(audit, &count);
+	if (!entry)
+		return -ENOMEM;
 	if (asprintf(&new_path, "%s.new", audit->path) < 0) {
 		new_path = NULL;
 		return -ENOMEM;
 	}
+	pthread_mutex_unlock(&audit->lock);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = nt_audit_line_append(&entry[i], &text);
 	(void)unlink(new_path); /* of a run that was killed */
-	fd = open_file(new_path, O_EXCL);
-	if (fd < 0)
-		return fd;
-	r = write_all(fd, text.data, text.len);
-	if (r == 0 && (fdatasync(fd) || rename(new_path, audit->path)))
+	fd = r == 0 ? open_file(new_path, O_EXCL) : r;
+	r = fd < 0 ? fd : write_all(fd, text.data, text.len);
+	if (r == 0 && fdatasync(fd))
 		r = -errno;
-	if (r < 0) {
+	pthread_mutex_lock(&audit->lock);
+	if (r == 0)
+		r = replace_file(audit, new_path, &fd, after, count);
+	if (r < 0)
 		(void)unlink(new_path);
-		return r;
+	return r;
+}
+
+static void *run_writer(void *data)
+{
+	struct nt_audit *audit = data;
+
+	pthread_mutex_lock(&audit->lock);
+	while (audit->is_wanted || !audit->is_ending) {
+		if (!audit->is_wanted) {
+			pthread_cond_wait(&audit->changed, &audit->lock);
+			continue;
+		}
+		audit->has_failed = rewrite(audit) < 0;
+		if (audit->has_failed)
+			audit->rewrite_at = audit->lines + RETRY_LINES;
+		audit->is_wanted = false;
+		pthread_cond_broadcast(&audit->changed);
 	}
-	if (audit->fd >= 0)
-		(void)close(audit->fd);
-	audit->fd = nt_take_fd(&fd);
-	audit->lines = audit->changes.count + audit->refused.count;
-	audit->rewrite_at = MAX_LINES;
-	audit->is_torn = false;
-	return 0;
+	pthread_mutex_unlock(&audit->lock);
+	return NULL;
+}
+
+static void want_rewrite(struct nt_audit *audit)
+{
+	audit->is_wanted = true;
+	pthread_cond_broadcast(&audit->changed);
 }
 
 static int append(struct nt_audit *audit, const struct nt_audit_entry *entry)
@@ -257,17 +274,21 @@ static int append(struct nt_audit *audit, const struct nt_audit_entry *entry)
 	nt_autobuf struct nt_buf line = {0};
 	int r;
 
-	if (audit->lines >= MAX_FAILED_LINES && ++audit->skipped % RETRY_LINES)
+	if (audit->lines >= audit->rewrite_at)
+		want_rewrite(audit);
+	/* The file would become too large to be read again: rather slow than lost. */
+	while (audit->lines >= MAX_FAILED_LINES && audit->is_wanted && !audit->has_failed)
+		pthread_cond_wait(&audit->changed, &audit->lock);
+	if (entry->number <= audit->rewritten_to)
+		return 0; /* it was written with the others */
+	if (audit->lines >= MAX_FAILED_LINES) {
+		if (++audit->skipped % RETRY_LINES == 0)
+			want_rewrite(audit);
 		return -ENOSPC;
-	if (audit->lines >= audit->rewrite_at) {
-		r = rewrite(audit);
-		if (r == 0 || audit->lines >= MAX_FAILED_LINES)
-			return r; /* the entry is in memory already */
-		audit->rewrite_at += RETRY_LINES;
 	}
 	r = audit->is_torn ? nt_buf_append(&line, "\n", 1) : 0;
 	if (r == 0)
-		r = append_line(entry, &line);
+		r = nt_audit_line_append(entry, &line);
 	if (r < 0)
 		return r;
 	r = write_all(audit->fd, line.data, line.len);
@@ -311,6 +332,20 @@ static int init_ring(struct audit_ring *ring, size_t max)
 	return ring->entry ? 0 : -ENOMEM;
 }
 
+/* Signals are for the main thread. */
+static int start_writer(struct nt_audit *audit)
+{
+	sigset_t all, before;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	r = -pthread_create(&audit->writer, NULL, run_writer, audit);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	audit->has_writer = r == 0;
+	return r;
+}
+
 int nt_audit_open(const char *path, struct nt_audit **ret_audit)
 {
 	nt_auto(nt_audit) struct nt_audit *audit = calloc(1, sizeof(*audit));
@@ -319,6 +354,7 @@ int nt_audit_open(const char *path, struct nt_audit **ret_audit)
 	if (!audit)
 		return -ENOMEM;
 	pthread_mutex_init(&audit->lock, NULL);
+	pthread_cond_init(&audit->changed, NULL);
 	audit->fd = -1;
 	audit->rewrite_at = MAX_LINES;
 	if (init_ring(&audit->changes, NT_AUDIT_MAX_CHANGES) < 0 ||
@@ -336,6 +372,9 @@ int nt_audit_open(const char *path, struct nt_audit **ret_audit)
 			return r;
 		audit->fd = r;
 		audit->stats.dropped = 0; /* those were counted before the restart */
+		r = start_writer(audit);
+		if (r < 0)
+			return r;
 	}
 	*ret_audit = nt_take(audit);
 	return 0;
@@ -345,8 +384,16 @@ void nt_audit_close(struct nt_audit *audit)
 {
 	if (!audit)
 		return;
+	if (audit->has_writer) {
+		pthread_mutex_lock(&audit->lock);
+		audit->is_ending = true;
+		pthread_cond_broadcast(&audit->changed);
+		pthread_mutex_unlock(&audit->lock);
+		(void)pthread_join(audit->writer, NULL);
+	}
 	if (audit->fd >= 0)
 		(void)close(audit->fd);
+	pthread_cond_destroy(&audit->changed);
 	pthread_mutex_destroy(&audit->lock);
 	free(audit->changes.entry);
 	free(audit->refused.entry);

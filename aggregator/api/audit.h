@@ -2,42 +2,29 @@
 /*
  * The audit log: which requests changed something or were refused, by whom, from where and when.
  *
- * The newest 2,048 changes are in memory, and the newest 512 others: refused requests, and sessions that
- * began or ended. A client without a token of scope admin can therefore not displace the changes. Each is also a line of a file, in JSON, which is
- * read at the start and rewritten when it has twice that number of lines. Lines are not synchronized
- * to the disk: a crash of the machine can lose the newest. All functions are thread-safe.
+ * The newest 2,048 changes are in memory, and the newest 512 others: refused requests, and sessions
+ * that began or ended. A client without a token of scope admin can therefore not displace the changes.
+ *
+ * Each is also a line of a file, written before nt_audit_add() returns. The file is read at the start,
+ * and written anew by a thread of its own when it has twice that number of lines. Lines are not
+ * synchronized to the disk: a crash of the machine can lose the newest. All functions are thread-safe.
  */
 #ifndef NT_AGGREGATOR_API_AUDIT_H
 #define NT_AGGREGATOR_API_AUDIT_H
 
-#include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/api/audit_line.h"
 #include "common/base/cleanup.h"
 #include "common/http/httpd.h"
 
 enum {
 	NT_AUDIT_MAX_CHANGES = 2048,
 	NT_AUDIT_MAX_REFUSED = 512,
-	NT_AUDIT_BODY_BYTES = 256, /* of the body of a request, sanitized; the rest is left out */
 };
 
-#define NT_AUDIT_MAX_NUMBER 999999999999999999
-#define NT_AUDIT_SESSION    "/api/v1/session"
-
-struct nt_audit_entry {
-	uint64_t number; /* in order of time, from 1 on; kept over restarts */
-	uint64_t real_ns;
-	unsigned int status; /* from 400 on: refused */
-	bool by_cookie;
-	char token[NT_TOKEN_NAME_BYTES]; /* its name; "": none was valid */
-	char certificate[NT_HTTPD_CERTIFICATE_BYTES];
-	char address[NT_HTTPD_ADDRESS_BYTES], method[8], path[NT_HTTPD_PATH_BYTES];
-	char body[NT_AUDIT_BODY_BYTES + 1];
-	char request_id[24];
-};
+#define NT_AUDIT_SESSION "/api/v1/session"
 
 struct nt_audit_stats {
 	uint64_t changes, refused; /* since the start */
@@ -56,15 +43,12 @@ NT_MUST_CHECK int nt_audit_open(const char *path, struct nt_audit **ret_audit);
 void nt_audit_close(struct nt_audit *audit);
 NT_DEFINE_AUTO(nt_audit, nt_audit_close)
 
-/* Adds an entry. */
+/* Adds an entry. It waits for the disk only if the file has grown to four times its caps meanwhile. */
 void nt_audit_add(struct nt_audit *audit, const struct nt_httpd_write *write, uint64_t real_ns);
 
 /* Up to max entries with numbers below `before`, the newest first. Returns how many. */
 size_t nt_audit_list(struct nt_audit *audit, uint64_t before, size_t max,
 		     struct nt_audit_entry *ret_entry);
-
-/* The entry as in the file and in REST; the caller owns it. NULL: out of memory. */
-json_t *nt_audit_entry_json(const struct nt_audit_entry *entry);
 
 void nt_audit_stats(struct nt_audit *audit, struct nt_audit_stats *ret_stats);
 

@@ -26,11 +26,22 @@ struct known_job {
 	bool is_lost; /* no memory to add it to the table */
 };
 
+/* A level that was in force in the last look. */
+struct known_level {
+	UT_hash_handle hh;
+	char name[NT_LEVEL_TARGET + 1]; /* of its request and target */
+	struct nt_level_entry entry;
+	uint64_t look;
+	bool is_lost;
+};
+
 struct nt_event_desk {
 	struct nt_event_ring *ring;
 	struct nt_board *board;
 	struct known_job *job; /* by id; only of the deciding thread, as is `looks` */
 	uint64_t looks;
+	struct known_level *level; /* by name; of the deciding thread, as is level_looks */
+	uint64_t level_looks;
 	atomic_ullong failed;
 };
 
@@ -51,6 +62,7 @@ int nt_event_desk_new(struct nt_board *board, struct nt_event_desk **ret_desk)
 
 void nt_event_desk_free(struct nt_event_desk *desk)
 {
+	struct known_level *level, *next_level;
 	struct known_job *job, *next;
 
 	if (!desk)
@@ -59,6 +71,11 @@ void nt_event_desk_free(struct nt_event_desk *desk)
 	{
 		HASH_DEL(desk->job, job);
 		free(job);
+	}
+	HASH_ITER(hh, desk->level, level, next_level)
+	{
+		HASH_DEL(desk->level, level);
+		free(level);
 	}
 	nt_event_ring_free(desk->ring);
 	free(desk);
@@ -291,6 +308,129 @@ void nt_event_desk_look(struct nt_event_desk *desk, const struct nt_snapshot *sn
 		if (known->look == desk->looks)
 			continue;
 		HASH_DEL(desk->job, known);
+		free(known);
+	}
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* The newest job of the key. NULL: the snapshot has none. */
+static const struct nt_snapshot_job *find_key(const struct nt_snapshot *snapshot, const char *key)
+{
+	const struct nt_snapshot_job *found = NULL;
+
+	for (size_t i = 0; i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (!strcmp(job->key, key) && (!found || job->since_ns > found->since_ns))
+			found = job;
+	}
+	return found;
+}
+
+static json_t *level_data(const struct nt_level_entry *entry, const struct nt_snapshot_job *job,
+			  const char *change)
+{
+	static const char *const kinds[] = {"node", "job", "rank"};
+	const struct nt_level_target *target = &entry->target;
+	const bool is_node = target->kind == NT_LEVEL_NODE;
+	nt_autojson json_t *object = json_object();
+	int failed = 0;
+
+	failed |= set(object, "change", json_string(change));
+	failed |= set(object, "kind", json_string(kinds[target->kind]));
+	failed |= set(object, "node", is_node ? nt_json_text(target->name) : json_null());
+	failed |= set(object, "job", job ? nt_json_text(job->id) : json_null());
+	failed |= set(object, "job_name", job ? short_text(job->name) : json_null());
+	failed |= set(object, "job_key", is_node ? json_null() : nt_json_text(target->name));
+	failed |= set(object, "rank",
+		      target->kind == NT_LEVEL_RANK ? json_integer(target->rank) : json_null());
+	failed |= set(object, "level", json_integer(entry->level));
+	failed |= set(object, "automatic", json_boolean(entry->request == NT_REQUEST_AUTO_LEVEL));
+	failed |= set(object, "reason", nt_json_text(entry->reason));
+	failed |= set(object, "set", nt_json_time(entry->set_real_ns));
+	failed |= set(object, "expires", nt_json_time(entry->expires_real_ns));
+	return failed ? NULL : nt_take(object);
+}
+
+static void post_level(struct nt_event_desk *desk, const struct nt_level_entry *entry,
+		       const struct nt_snapshot *snapshot, const char *change)
+{
+	const struct nt_snapshot_job *job = NULL;
+	struct nt_event event = {.kind = "level"};
+	struct job_topics topics;
+
+	if (entry->target.kind != NT_LEVEL_NODE)
+		job = find_key(snapshot, entry->target.name);
+	if (job)
+		set_topics(&event, &topics, job->name, job->key, job->id);
+	post(desk, &event, level_data(entry, job, change));
+}
+
+/* NULL: no memory, or no valid target. It counts as new in the next look. */
+static struct known_level *find_level(struct nt_event_desk *desk,
+				      const struct nt_level_entry *entry, bool *ret_is_new)
+{
+	struct known_level *known;
+	char name[NT_LEVEL_TARGET + 1];
+
+	if (!nt_level_target_format(&entry->target, name + 1))
+		return NULL;
+	name[0] = entry->request == NT_REQUEST_AUTO_LEVEL ? 'a' : 'o';
+	HASH_FIND_STR(desk->level, name, known);
+	*ret_is_new = !known;
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	memcpy(known->name, name, sizeof(name));
+	HASH_ADD_STR(desk->level, name, known);
+	if (!known->is_lost)
+		return known;
+	free(known);
+	return NULL;
+}
+
+static void look_at_level(struct nt_event_desk *desk, const struct nt_level_entry *entry,
+			  const struct nt_snapshot *snapshot, uint64_t now_real_ns)
+{
+	struct known_level *known;
+	bool is_new;
+
+	if ((entry->request != NT_REQUEST_LEVEL && entry->request != NT_REQUEST_AUTO_LEVEL) ||
+	    !entry->level)
+		return;
+	known = find_level(desk, entry, &is_new);
+	if (!known) {
+		atomic_fetch_add(&desk->failed, 1);
+		return;
+	}
+	known->look = desk->level_looks;
+	if (!is_new && known->entry.set_real_ns == entry->set_real_ns)
+		return;
+	known->entry = *entry;
+	if (entry->set_real_ns + NT_MINUTE > now_real_ns)
+		post_level(desk, entry, snapshot, "set");
+}
+
+void nt_event_desk_look_levels(struct nt_event_desk *desk, const struct nt_level_entry *entry,
+			       size_t count, const struct nt_snapshot *snapshot,
+			       uint64_t now_real_ns)
+{
+	struct known_level *known, *next;
+
+	if (!desk)
+		return;
+	desk->level_looks++;
+	for (size_t i = 0; i < count; i++)
+		look_at_level(desk, &entry[i], snapshot, now_real_ns);
+	HASH_ITER(hh, desk->level, known, next)
+	{
+		if (known->look == desk->level_looks)
+			continue;
+		HASH_DEL(desk->level, known);
+		post_level(desk, &known->entry, snapshot, "ended");
 		free(known);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Turns what happens into events for the streams of REST: incidents as they are stored, jobs as
- * snapshots show them, and nodes that alarm. Data are JSON objects of at most NT_EVENT_DATA_BYTES,
+ * snapshots show them, nodes that alarm, and levels. Data are JSON objects of at most NT_EVENT_DATA_BYTES,
  * whose members docs/api/openapi.yaml lists.
  */
 #ifndef NT_AGGREGATOR_GROUP_EVENT_DESK_H
@@ -12,6 +12,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/http/event_ring.h"
+#include "control/level_table.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"
 
@@ -37,6 +38,14 @@ void nt_event_desk_stored(void *data, const struct nt_wire_incident *incident, b
 
 /* On the deciding thread: compares the jobs with those of the last snapshot. desk may be NULL. */
 void nt_event_desk_look(struct nt_event_desk *desk, const struct nt_snapshot *snapshot);
+
+/*
+ * On the deciding thread: compares the levels in force with those of the last look. Those that were set
+ * earlier than a minute ago, such as at a start, are no event until they end. desk may be NULL.
+ */
+void nt_event_desk_look_levels(struct nt_event_desk *desk, const struct nt_level_entry *entry,
+			       size_t count, const struct nt_snapshot *snapshot,
+			       uint64_t now_real_ns);
 
 struct nt_event_desk_stats {
 	struct nt_event_ring_stats ring;

@@ -19,7 +19,19 @@ export class Problem extends Error {
   }
 }
 
+/** The session may be a newer one, begun in another tab: its CSRF token is read, and the request repeated once. */
 async function send(method, path, options = {}) {
+  try {
+    return await sendOnce(method, path, options);
+  } catch (problem) {
+    if (problem.code !== "csrf")
+      throw problem;
+    adopt(await sendOnce("GET", "session"));
+    return sendOnce(method, path, options);
+  }
+}
+
+async function sendOnce(method, path, options = {}) {
   const headers = { Accept: "application/json, application/problem+json" };
   if (options.token)
     headers.Authorization = "Bearer " + options.token;
@@ -70,8 +82,14 @@ export async function login(token) {
   adopt(await send("POST", "session", { token }));
 }
 
+/** Throws if the session may still exist. */
 export async function logout() {
-  await send("DELETE", "session").catch(() => {});
+  try {
+    await send("DELETE", "session");
+  } catch (problem) {
+    if (problem.status !== 401 && problem.status !== 404)
+      throw problem;
+  }
   csrf = scope = "";
 }
 
@@ -116,7 +134,7 @@ export class Live {
     this.report = report;
     this.answered = Date.now();
     this.heard = 0;
-    this.due = this.running = this.again = false;
+    this.due = this.running = this.again = this.closed = this.shownLive = false;
     this.timer = setInterval(() => this.tick(), 1000);
     this.checked = Date.now();
     this.open();
@@ -167,12 +185,19 @@ export class Live {
       this.soon();
     if (this.failed)
       this.report("stale", this.answered);
+    else if (this.shownLive && !this.isLive())
+      this.tell("polling"); // a reply may take long
+  }
+
+  tell(name, text) {
+    this.shownLive = name === "live";
+    this.report(name, this.answered, text);
   }
 
   async run() {
     this.due = false;
     this.again = this.running;
-    if (this.running)
+    if (this.running || this.closed)
       return;
     this.running = true;
     this.checked = Date.now();
@@ -180,20 +205,24 @@ export class Live {
       await this.refresh();
       this.answered = Date.now();
       this.failed = false;
-      this.report(this.isLive() ? "live" : "polling", this.answered);
+      if (!this.closed)
+        this.tell(this.isLive() ? "live" : "polling");
     } catch (problem) {
       if (!(problem instanceof Problem))
         throw problem;
       this.failed = true;
-      this.report(problem.status === 401 ? "ended" : "stale", this.answered, problem.message);
+      if (!this.closed)
+        this.tell(problem.status === 401 ? "ended" : "stale", problem.message);
     } finally {
       this.running = false;
-      if (this.again)
+      if (this.again && !this.closed)
         this.soon();
     }
   }
 
+  /** Nothing is reported any more, also not of a request that is under way. */
   close() {
+    this.closed = true;
     clearInterval(this.timer);
     this.source.close();
   }

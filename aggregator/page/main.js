@@ -21,6 +21,9 @@ const routes = [
 
 let view = null, live = null;
 
+// The other tabs of this page: they have the same session.
+const tabs = new BroadcastChannel("neutracer" + location.pathname);
+
 function describe(name, since, text) {
   document.body.classList.toggle("stale", name === "stale");
   state.dataset.state = name;
@@ -44,6 +47,7 @@ function showLogin(text) {
     try {
       await login(token.value.trim());
       token.value = "";
+      tabs.postMessage("began");
       start();
     } catch (problem) {
       error.textContent = problem.status === 401 ? "The token is not valid." : problem.message;
@@ -84,22 +88,38 @@ async function refresh() {
   }
 }
 
+/** The view of an address, and the parts of the address. Addresses are typed and sent: any text is possible. */
+function find(path) {
+  for (const [pattern, make] of routes) {
+    const match = pattern.exec(path);
+    if (!match)
+      continue;
+    try {
+      return [make, match.slice(1).map((part) => part === undefined ? part : decodeURIComponent(part))];
+    } catch {
+      break; // "%" without two digits
+    }
+  }
+  return [null, []];
+}
+
 async function route(moved) {
-  const path = decodeURI(location.hash.slice(1)) || "/";
-  const found = routes.map(([pattern, make]) => [pattern.exec(path), make]).find(([match]) => match);
+  const path = location.hash.slice(1) || "/";
+  const [make, parts] = find(path);
   view?.close?.();
   for (const a of nav.querySelectorAll("a"))
     if (a.hash === "#" + path)
       a.setAttribute("aria-current", "page");
     else
       a.removeAttribute("aria-current");
-  if (!found) {
+  document.title = "NeuTracer";
+  if (!make) {
     view = null;
     showProblem({ status: 404, message: "There is no such page." });
     return;
   }
   main.replaceChildren(el("p", { class: "soft" }, "Loading …"));
-  view = found[1](main, ...found[0].slice(1).map((part) => part === undefined ? part : decodeURIComponent(part)));
+  view = make(main, ...parts);
   if (moved)
     main.focus({ preventScroll: true });
   scrollTo(0, 0);
@@ -114,8 +134,23 @@ function start() {
 }
 
 leave.addEventListener("click", async () => {
-  await logout();
-  showLogin();
+  leave.disabled = true;
+  try {
+    await logout();
+    tabs.postMessage("ended");
+    showLogin();
+  } catch (problem) {
+    state.dataset.state = "stale";
+    state.textContent = "Not logged out: " + problem.message;
+  } finally {
+    leave.disabled = false;
+  }
+});
+tabs.addEventListener("message", async ({ data }) => {
+  if (data === "ended" && live)
+    showLogin("The session was ended in another tab.");
+  else if (data === "began" && !live && await resume().catch(() => false))
+    start();
 });
 addEventListener("hashchange", () => {
   if (live)

@@ -6,8 +6,10 @@
  * and alone, so that batches are as small, and compress as badly, as those of real agents. In the second half a
  * rank of the first job is slow.
  *
- *	bus_fill URL RANKS SECONDS JOB_RANKS
+ *	bus_fill URL RANKS SECONDS JOB_RANKS [live]
  *
+ * live: windows are sent when they end, from now on, each node at its own time, for REST beside a
+ * running cluster (bench/bus/rest.sh). Otherwise they are of the past, and sent as fast as possible.
  * Prints: windows, bytes of the messages, seconds of data, nodes, jobs.
  */
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/publish/publisher.h"
 #include "agent/steps/sampler.h"
@@ -68,6 +71,8 @@ struct fill {
 	const char *url;
 	uint64_t begin_ns; /* real time */
 	uint64_t rounds;
+	bool is_live;
+	uint64_t late_ns; /* live: the most that a node was sent after its time */
 	struct fill_job *job;
 	struct node *node;
 	size_t jobs, nodes, lanes;
@@ -244,13 +249,33 @@ static void publish_vector(const struct node *node, uint64_t round)
 					   });
 }
 
-static int publish_round(const struct fill *fill, struct node *node, uint64_t round)
+/* Live: the nodes of a cluster send one after the other, over the length of a window. */
+static void wait_until(struct fill *fill, uint64_t real_ns)
 {
-	const uint64_t real_ns = fill->begin_ns + (round + 1) * WINDOW_NS + 50 * NT_MILLISECOND;
+	const struct timespec when = {
+		.tv_sec = (time_t)(real_ns / NT_SECOND),
+		.tv_nsec = (long)(real_ns % NT_SECOND),
+	};
+	uint64_t now_ns;
+
+	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &when, NULL) == EINTR)
+		continue;
+	now_ns = nt_clock_real_ns();
+	if (now_ns > real_ns + fill->late_ns)
+		fill->late_ns = now_ns - real_ns;
+}
+
+static int publish_round(struct fill *fill, struct node *node, uint64_t round)
+{
+	const uint64_t turn = (uint64_t)(node - fill->node);
+	const uint64_t real_ns = fill->begin_ns + (round + 1) * WINDOW_NS + 50 * NT_MILLISECOND +
+				 (fill->is_live ? turn * WINDOW_NS / fill->nodes : 0);
 	uint64_t least_ns = UINT64_MAX;
 	struct sheet sheet;
 	int r;
 
+	if (fill->is_live)
+		wait_until(fill, real_ns);
 	nt_publisher_set_time(node->publisher, real_ns - node->booted_ns, real_ns);
 	for (uint32_t i = 0; i < node->ranks; i++) {
 		fill_sheet(fill, node, node->first + i, round, &sheet);
@@ -392,13 +417,16 @@ int main(int argc, char **argv)
 	uint64_t ranks, seconds;
 	int r;
 
-	if (argc != 5)
+	fill.is_live = argc == 6 && strcmp(argv[5], "live") == 0;
+	if (argc != 5 && !fill.is_live)
 		return 2;
 	fill.url = argv[1];
+	if (fill.is_live || strncmp(fill.url, "spool:", 6) == 0)
+		fill.lanes = 1; /* a spool has one writer */
 	ranks = number(argv[2], 1, 1000000);
 	seconds = number(argv[3], 1, 86400);
 	fill.rounds = (seconds * NT_SECOND + WINDOW_NS - 1) / WINDOW_NS;
-	fill.begin_ns = nt_clock_real_ns() - fill.rounds * WINDOW_NS;
+	fill.begin_ns = nt_clock_real_ns() - (fill.is_live ? 0 : fill.rounds * WINDOW_NS);
 	r = open_lanes(&fill);
 	if (r == 0)
 		r = make_cluster(&fill, (uint32_t)ranks, (uint32_t)number(argv[4], 2, 131072));
@@ -421,7 +449,8 @@ int main(int argc, char **argv)
 	}
 	(void)printf("%" PRIu64 " %" PRIu64 " %.3f %zu %zu\n", ranks * fill.rounds, bytes,
 		     (double)(fill.rounds * WINDOW_NS) / 1e9, fill.nodes, fill.jobs);
-	(void)fprintf(stderr, "%" PRIu64 " messages\n", messages);
+	(void)fprintf(stderr, "%" PRIu64 " messages, at most %" PRIu64 " ms after their time\n",
+		      messages, (uint64_t)(fill.late_ns / NT_MILLISECOND));
 	free(fill.node);
 	free(fill.job);
 	return 0;

@@ -69,7 +69,8 @@ static int print_json_event(const struct event_stream *stream, json_t *data)
 static void print_event_line(const struct event_stream *stream, const json_t *data)
 {
 	static const char *const words[] = {"change", "severity", "class", "job",
-					    "name",   "node",     "state"};
+					    "name",   "node",     "state", "job_name"};
+	static const char *const numbers[] = {"rank", "level"}; /* of levels */
 	const char *summary = nt_json_get_text(data, "summary", NULL);
 	char text[2 * NT_LIVE_TEXT] = "", time[NT_CLOCK_TEXT];
 	size_t len = 0;
@@ -80,6 +81,14 @@ static void print_event_line(const struct event_stream *stream, const json_t *da
 		if (word)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
 						len ? ", " : "", word);
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && len < sizeof(text); i++) {
+		const json_t *number = json_object_get(data, numbers[i]);
+
+		if (json_is_integer(number))
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						", %s %" JSON_INTEGER_FORMAT, numbers[i],
+						json_integer_value(number));
 	}
 	(void)printf("%s  %-8s  %s", nt_clock_format(nt_clock_real_ns(), 0, time), stream->name,
 		     nt_text_defuse(text));

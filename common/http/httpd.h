@@ -102,6 +102,8 @@ struct nt_httpd_route {
 	int (*handle)(void *data, const struct nt_httpd_request *request,
 		      struct nt_httpd_reply *reply);
 	bool is_vital; /* also served when all ordinary connections are in use; others: 503 */
+	/* A parameter with which an open route needs what NT_HTTPD_READ needs; NULL: none. */
+	const char *guarded;
 };
 
 /*

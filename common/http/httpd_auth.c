@@ -153,6 +153,14 @@ static int check_cookie_use(struct nt_httpd *httpd, struct nt_httpd_request *req
 				"X-CSRF-Token; GET /api/v1/session has its value");
 }
 
+static bool is_open(const struct nt_httpd_request *request)
+{
+	const struct nt_httpd_route *route = request->route;
+
+	return route->access == NT_HTTPD_OPEN &&
+	       !(route->guarded && nt_httpd_query(request, route->guarded));
+}
+
 int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	const char *header = nt_httpd_header(request, "Authorization");
@@ -161,7 +169,7 @@ int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request)
 	int r;
 
 	request->is_write = request->route->access != NT_HTTPD_OPEN && !is_read(request->method);
-	if (request->route->access == NT_HTTPD_OPEN)
+	if (is_open(request))
 		return 0;
 	wrong = nt_httpd_check_certificate(httpd, request);
 	if (wrong)

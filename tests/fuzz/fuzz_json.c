@@ -3,6 +3,8 @@
  * JSON both ways: any bytes are read or refused; an incident out of any bytes of the wire becomes a
  * document that is read again, whatever its texts and numbers are.
  *
+ * A line of the file of the audit log is refused, or is an entry whose own line is the same entry again.
+ *
  * Alerts: such an incident, or any JSON as a message, becomes a request of each kind of receiver,
  * which is JSON and keeps the limits that can be read from its size.
  */
@@ -11,6 +13,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "aggregator/api/audit_line.h"
 #include "aggregator/notify/format/format.h"
 #include "common/base/utf8.h"
 #include "common/system/clock.h"
@@ -20,10 +23,57 @@ static void write_and_read(json_t *object)
 {
 	nt_autojson json_t *own = object, *again = NULL;
 	nt_autobuf struct nt_buf text = {0};
+	nt_autofree char *expected =
+		json_dumps(own, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 
-	assert(own);
+	assert(own && expected);
 	assert(nt_json_dump(own, false, &text) == 0);
+	/* And a line feed: the text is jansson's. */
+	assert(text.len == strlen(expected) + 1);
+	assert(memcmp(text.data, expected, text.len - 1) == 0);
 	assert(nt_json_load(text.data, text.len, &again) == 0);
+}
+
+/* ---- the audit log ------------------------------------------------------------------------------ */
+
+static void read_audit_line(const char *text, size_t len)
+{
+	struct nt_audit_entry entry, again;
+	nt_autobuf struct nt_buf line = {0};
+
+	if (!nt_audit_line_parse(text, len, &entry))
+		return;
+	assert(entry.number && entry.number <= NT_AUDIT_MAX_NUMBER);
+	assert(entry.status >= 100 && entry.status <= 599);
+	assert(nt_audit_line_append(&entry, &line) == 0);
+	assert(line.len && line.len <= NT_AUDIT_LINE_BYTES + 1);
+	assert(line.data[line.len - 1] == '\n');
+	assert(!memchr(line.data, '\n', line.len - 1));
+	assert(nt_audit_line_parse((const char *)line.data, line.len - 1, &again));
+	/* The time is written in milliseconds. */
+	assert(again.real_ns / 1000000 == entry.real_ns / 1000000);
+	assert(again.number == entry.number && again.status == entry.status);
+	assert(again.by_cookie == entry.by_cookie);
+	assert(strcmp(again.token, entry.token) == 0);
+	assert(strcmp(again.certificate, entry.certificate) == 0);
+	assert(strcmp(again.address, entry.address) == 0);
+	assert(strcmp(again.method, entry.method) == 0);
+	assert(strcmp(again.path, entry.path) == 0);
+	assert(strcmp(again.body, entry.body) == 0);
+	assert(strcmp(again.request_id, entry.request_id) == 0);
+}
+
+static void read_audit_file(const char *text, size_t size)
+{
+	const char *end = text + size;
+
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *line_end = newline ? newline : end;
+
+		read_audit_line(text, (size_t)(line_end - text));
+		text = line_end + 1;
+	}
 }
 
 static int run(const uint8_t *data, size_t size)
@@ -31,6 +81,7 @@ static int run(const uint8_t *data, size_t size)
 	nt_auto(nt_message) struct nt_message *message = NULL;
 	nt_autojson json_t *json = NULL;
 
+	read_audit_file((const char *)data, size);
 	if (nt_json_load(data, size, &json) == 0)
 		write_and_read(json_incref(json));
 	if (nt_message_decode(data, size, &message) < 0 || message->body != NT_BODY_INCIDENT)

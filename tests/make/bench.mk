@@ -47,6 +47,11 @@ $(BENCH)/bus_fill: bench/bus/fill.c $(call archives,agent control proto common)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_neutracer-agent)
 
+$(BENCH)/rest_load: bench/bus/rest_load.c $(call archives,common)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) $(LDFLAGS) -lmicrohttpd -lm
+
 $(BENCH)/elf: bench/elf.c $(call archives,agent common)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -117,7 +122,7 @@ bench-anomaly: $(BENCH)/anomaly ## node scores on labelled series, beside simple
 bench-probes: $(BENCH)/probes $(BENCH)/libstub.so $(BENCH)/empty.bpf.o ## cost per probed call, beside an empty probe and bpftrace
 	$(Q)$(BENCH)/probes $(abspath $(BENCH)/libstub.so) $(BENCH)/empty.bpf.o $(ROUNDS)
 
-.PHONY: bench-real bench-host bench-switch bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-decode bench-detect bench-elf bench-analyze bench
+.PHONY: bench-real bench-host bench-switch bench-governor bench-gpu-mark bench-completion bench-verdict bench-gpu bench-overhead bench-bytes bench-detail bench-bus bench-rest bench-decode bench-detect bench-elf bench-analyze bench
 .PHONY: bench-rdma
 bench-rdma: $(BENCH)/rdma ## cost per post and poll of a queue pair
 	$(Q)$(BENCH)/rdma
@@ -147,6 +152,8 @@ bench-bytes: all sim ## bytes that an agent really sends a rank and second, on a
 	$(Q)bench/bytes.sh $(RANKS)
 bench-detail: all sim ## what level 1 costs the agent: records a second, bytes of each (RANKS=8)
 	$(Q)bench/detail.sh $(RANKS)
+bench-rest: all $(BENCH)/bus_fill $(BENCH)/rest_load ## latency of REST at 1,000 requests a second beside 10,000 ranks, and of libmicrohttpd alone (RANKS=, RATE=, SECONDS=)
+	$(Q)bench/bus/rest.sh $(or $(RANKS),10000) $(or $(RATE),1000) $(or $(SECONDS),30)
 bench-decode: $(BENCH)/decode ## CPU and allocations of decoding a window, beside protobuf-c (FILES=...)
 	$(Q)bench/decode.sh $(FILES)
 bench-detect: $(BENCH)/detect ## CPU of a detection pass by the number of ranks, beside scikit-learn and sysTrace (RANKS=1000 10000)

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 import traceback
 
 ROOM = os.path.dirname(os.path.abspath(__file__))
@@ -287,8 +288,31 @@ class Live:
     def test_what_does_not_exist_is_said(self):
         self.go("#/jobs/00000000000000b2", "document.querySelector('#map-help')?.textContent.startsWith('No cells of this job')")
         self.go("#/jobs/00000000000000ff", "document.querySelector('h1')?.textContent === 'Not found'")
-        self.go("#/nowhere", "document.querySelector('.error')?.textContent === 'There is no such page.'")
+        for address in ("#/nowhere", "#/jobs/%", "#/incidents/%zz"):
+            self.go("#/", "document.querySelector('#firing article')")
+            self.go(address, "document.querySelector('.error')?.textContent === 'There is no such page.'")
+            equal(self.page.ask("document.title"), "NeuTracer", "title")
         self.go("#/", "document.querySelector('#firing article')")
+
+    def test_tabs_begin_and_end_together(self):
+        self.page.ask("new BroadcastChannel('neutracer/').postMessage('ended')")
+        self.page.until("document.querySelector('.error')?.textContent === 'The session was ended in another tab.'")
+        equal(self.text("#state"), "", "state of no connection")
+        self.page.ask("new BroadcastChannel('neutracer/').postMessage('began')")
+        self.page.until("document.querySelector('#firing article')")
+        # Another tab has logged in: this one's CSRF token is of no use any more, and it still ends the session.
+        self.page.ask("fetch('api/v1/session', {method: 'POST', headers: {Authorization: 'Bearer %s'}})"
+                      ".then((answer) => { window.status1 = answer.status; })" % self.server.token)
+        self.page.until("window.status1 === 200")
+        self.page.ask("document.querySelector('#leave').click()")
+        self.page.until("document.activeElement?.id === 'token'")
+        self.page.ask("fetch('api/v1/session').then((answer) => { window.status2 = answer.status; })")
+        self.page.until("window.status2 === 401")
+        time.sleep(1)  # longer than changes are gathered
+        equal(self.text("#state"), "", "state after the end")
+        self.page.type(self.server.token)
+        self.page.press("Enter")
+        self.page.until("document.querySelector('#firing article')")
 
     def test_a_lost_server_is_said_and_the_end_of_a_session_leads_to_the_token(self):
         self.page.ask("document.querySelector('#leave').click()")

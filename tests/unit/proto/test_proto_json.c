@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/system/clock.h"
+#include "common/system/json_append.h"
 #include "tests/api/snapshot_scene.h"
 
 /* Consumes json. The text without its last newline. */
@@ -177,6 +178,50 @@ static void a_full_buffer_keeps_what_it_had(void **state)
 	assert_int_equal(buf.len, 3);
 }
 
+/* jansson's text, which is the reference. */
+static void assert_as_jansson(json_t *json)
+{
+	static const size_t flags[] = {
+		JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9),
+		JSON_COMPACT | JSON_ENCODE_ANY,
+	};
+	nt_autojson json_t *own = json;
+
+	assert_non_null(own);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		nt_autofree char *expected = json_dumps(own, flags[i]);
+		nt_autobuf struct nt_buf buf = {0};
+
+		assert_non_null(expected);
+		assert_int_equal(nt_json_append(own, flags[i], &buf), 0);
+		assert_int_equal(buf.len, strlen(expected));
+		assert_memory_equal(buf.data, expected, buf.len);
+	}
+}
+
+static void text_is_that_of_jansson(void **state)
+{
+	static const double numbers[] = {
+		0,        -0.0,  1,       -1.5,         0.1,  1e5,  123456789, 1234567890, 1e-5,
+		-1.25e-9, 1e100, -3e-300, 0.0440432296, 1e21, 1e15, 1e16,      1e17};
+	char text[2] = "";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_as_jansson(json_real(numbers[i]));
+	assert_as_jansson(json_integer(0));
+	assert_as_jansson(json_integer(-7));
+	assert_as_jansson(json_integer(INT64_MAX));
+	assert_as_jansson(json_integer(INT64_MIN));
+	for (int i = 1; i < 128; i++) {
+		text[0] = (char)i;
+		assert_as_jansson(json_pack("[s,{s:s}]", text, text, "gr\xc3\xbc\xc3\x9f"));
+	}
+	assert_as_jansson(json_stringn("a\0b", 3));
+	assert_as_jansson(json_pack("{s:[],s:{},s:[b,b,n],s:[[i],{s:{s:f}}]}", "z", "a", "b", 1, 0,
+				    "c", 5, "d", "e", 2.5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_document_that_is_none_is_ebadmsg),
 		cmocka_unit_test(documents_have_a_cap_on_their_depth),
 		cmocka_unit_test(a_full_buffer_keeps_what_it_had),
+		cmocka_unit_test(text_is_that_of_jansson),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

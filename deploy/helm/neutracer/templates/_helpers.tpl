@@ -189,7 +189,7 @@ kafka://{{ join "," $brokers }}/{{ .Values.kafka.topicPrefix }}
 {{ ternary "https" "http" (not (empty .Values.aggregator.tls.existingSecret)) }}
 {{- end -}}
 
-{{- /* Not empty where no token is needed for /metrics. */ -}}
+{{- /* Not empty where no token is needed for /metrics without parameters. */ -}}
 {{- define "neutracer.metricsOpen" -}}
 {{- if eq (get .Values.aggregator.options "metrics-open" | toString) "true" }}yes{{ end -}}
 {{- end -}}

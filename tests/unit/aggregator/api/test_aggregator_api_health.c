@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "common/system/file.h"
 #include "tests/unit/aggregator/api.h"
 
 /* ---- health -------------------------------------------------------------------------------------- */
@@ -261,7 +262,8 @@ static void everything_but_health_and_contract_wants_the_token(void **state)
 		{"/api/v1/incidents/a1", 401},
 		{"/api/v1/jobs/x/ranks", 401},
 	};
-	char token_file[SCRATCH_BYTES + 8];
+	char token_file[SCRATCH_BYTES + 8], authorization[256];
+	nt_autobuf struct nt_buf token = {0};
 
 	(void)state;
 	(void)snprintf(token_file, sizeof(token_file), "%s/token", dir);
@@ -279,6 +281,21 @@ static void everything_but_health_and_contract_wants_the_token(void **state)
 	{
 		http_auto struct http_reply reply =
 			http_request(nt_api_port(api), "GET", "/metrics", "", NULL);
+
+		assert_int_equal(reply.status, 200);
+	}
+	{
+		http_auto struct http_reply reply =
+			http_request(nt_api_port(api), "GET", "/metrics?ranks=train", "", NULL);
+
+		assert_int_equal(reply.status, 401);
+	}
+	assert_int_equal(nt_file_read(token_file, 4096, &token), 0);
+	(void)snprintf(authorization, sizeof(authorization), "Authorization: Bearer %.*s\r\n",
+		       (int)strcspn((const char *)token.data, "\n"), (const char *)token.data);
+	{
+		http_auto struct http_reply reply = http_request(
+			nt_api_port(api), "GET", "/metrics?ranks=train", authorization, NULL);
 
 		assert_int_equal(reply.status, 200);
 	}

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -185,6 +186,76 @@ static void jobs_of_the_first_snapshot_are_no_events(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
+#define NOW_NS (NT_TEST_TIME_NS + NT_HOUR)
+
+static struct nt_level_entry level_of(enum nt_level_kind kind, const char *name)
+{
+	struct nt_level_entry entry = {
+		.target = {.kind = kind, .rank = 5},
+		.request = NT_REQUEST_LEVEL,
+		.level = 2,
+		.set_real_ns = NOW_NS,
+		.expires_real_ns = NOW_NS + NT_HOUR,
+		.reason = "operator",
+	};
+
+	(void)snprintf(entry.target.name, sizeof(entry.target.name), "%s", name);
+	return entry;
+}
+
+static void look_levels(const struct nt_level_entry *entry, size_t count)
+{
+	const struct nt_snapshot *snapshot = nt_snapshot_acquire(board);
+
+	nt_event_desk_look_levels(desk, entry, count, snapshot, NOW_NS);
+	nt_snapshot_release(snapshot);
+}
+
+static void a_level_is_set_replaced_and_ended(void **state)
+{
+	struct nt_level_entry entry[2];
+	nt_autojson json_t *data = NULL;
+
+	(void)state;
+	entry[0] = level_of(NT_LEVEL_RANK, "10.0.0.1:29500/run");
+	entry[1] = level_of(NT_LEVEL_NODE, "gpu-07");
+	look_levels(entry, 1);
+	data = next_event("00000000000000a1", "level");
+	assert_string_equal(nt_json_get_text(data, "change", ""), "set");
+	assert_string_equal(nt_json_get_text(data, "kind", ""), "rank");
+	assert_string_equal(nt_json_get_text(data, "job", ""), "00000000000000a1");
+	assert_int_equal(json_integer_value(json_object_get(data, "rank")), 5);
+	assert_int_equal(json_integer_value(json_object_get(data, "level")), 2);
+	look_levels(entry, 1); /* the same */
+	assert_null(next_event(NULL, NULL));
+	entry[0].set_real_ns++;
+	entry[0].level = 3;
+	look_levels(entry, 2);
+	check_next("00000000000000a1", "level", "set");
+	assert_null(next_event("00000000000000a1", NULL)); /* a node's is of no job */
+	look_levels(&entry[1], 1);
+	check_next("00000000000000a1", "level", "ended");
+	look_levels(NULL, 0);
+	check_next(NULL, "level", "ended"); /* the node's */
+}
+
+static void levels_of_before_the_start_and_other_requests_are_no_events(void **state)
+{
+	struct nt_level_entry entry[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		entry[i] = level_of(NT_LEVEL_RANK, "10.0.0.1:29500/run");
+	entry[0].set_real_ns = NOW_NS - NT_MINUTE;
+	entry[1].request = NT_REQUEST_STACK;
+	entry[2].request = NT_REQUEST_PROFILE;
+	look_levels(entry, 3);
+	assert_null(next_event(NULL, NULL));
+	look_levels(NULL, 0);
+	check_next(NULL, "level", "ended");
+	assert_null(next_event(NULL, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +265,8 @@ int main(void)
 		TEST(an_alarm_of_a_node_is_an_event_of_the_node_too),
 		TEST(a_job_begins_changes_and_ends),
 		TEST(jobs_of_the_first_snapshot_are_no_events),
+		TEST(a_level_is_set_replaced_and_ended),
+		TEST(levels_of_before_the_start_and_other_requests_are_no_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
