@@ -483,6 +483,12 @@ struct nt_delivery {
 	uint64_t real_ns;
 };
 
+struct nt_handling {
+	uint64_t revision; /* 0: nothing was done */
+	uint64_t acknowledged_real_ns, silenced_real_ns, silenced_until_real_ns;
+	const char *acknowledged_by, *silenced_by;
+};
+
 struct nt_wire_incident {
 	const char *id, *state, *severity, *class, *cause, *job, *namespace, *summary, *job_key;
 	uint32_t attempt, shard;
@@ -497,6 +503,7 @@ struct nt_wire_incident {
 	size_t evidences;
 	struct nt_delivery *delivery;
 	size_t deliveries;
+	struct nt_handling handling;
 	struct nt_wire_incident_stack *stack;
 	size_t stacks;
 };
