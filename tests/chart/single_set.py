@@ -226,6 +226,7 @@ def nodes_are_changed_only_on_request():
     events = ["['events']: ['create']"]
     same(of(), (None, events))
     same(of("aggregator.kubernetes.action=cordon"), ("cordon", events + ["['nodes']: ['get', 'list', 'patch']"]))
+    same(of("aggregator.kubernetes.action=undo"), ("undo", events + ["['nodes']: ['get', 'list', 'patch']"]))
     same(of("aggregator.kubernetes.nodeCondition=true"),
          (None, events + ["['nodes']: ['get']", "['nodes/status']: ['patch']"]))
 
