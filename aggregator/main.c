@@ -291,6 +291,7 @@ static enum nt_exit open_api(struct running *running)
 		.store = running->store,
 		.notify = running->receivers.notify,
 		.enrol = running->enrol,
+		.dead_man = running->config->silence_alert_ns ? running->dead_man : NULL,
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
 		.node_desk = nt_service_node_desk(running->service),
