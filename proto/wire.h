@@ -16,6 +16,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "proto/wire_delivery.h"
 #include "proto/wire_profile.h"
 
 enum {
@@ -475,18 +476,6 @@ struct nt_cost {
 	bool gpu_hours_unknown; /* then gpu_hours is 0, and the others are unknown */
 	bool has_money, has_energy, has_co2;
 	const char *currency;
-};
-
-struct nt_delivery {
-	const char *receiver, *event, *state, *severity;
-	uint32_t attempts;
-	uint64_t real_ns;
-};
-
-struct nt_handling {
-	uint64_t revision; /* 0: nothing was done */
-	uint64_t acknowledged_real_ns, silenced_real_ns, silenced_until_real_ns;
-	const char *acknowledged_by, *silenced_by;
 };
 
 struct nt_wire_incident {

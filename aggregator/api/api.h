@@ -7,6 +7,7 @@
 #define NT_AGGREGATOR_API_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "aggregator/api/enrol.h"
@@ -29,8 +30,6 @@ struct nt_api_check {
 	void *data;
 };
 
-struct nt_dead_man;
-
 struct nt_api_options {
 	const char *listen; /* "127.0.0.1:9480", "[::]:9480"; port 0: any */
 	/* created with a new token if missing; NULL: no token needed */
@@ -51,7 +50,9 @@ struct nt_api_options {
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
-	const struct nt_dead_man *dead_man; /* borrowed; NULL: silence raises no alert */
+	/* Silent jobs over the cap of own alerts, from any thread. NULL: silence raises none. */
+	size_t (*silent_over_cap)(void *data);
+	void *silent_data; /* borrowed */
 	struct nt_node_desk *node_desk; /* borrowed; NULL: no node is scored */
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	struct nt_profile_desk *profile_desk; /* borrowed; NULL: no profiles are taken */

@@ -8,7 +8,6 @@
 
 #include "aggregator/api/api_impl.h"
 #include "aggregator/api/job_metrics.h"
-#include "aggregator/dead_man.h"
 #include "common/base/version.h"
 #include "common/system/clock.h"
 #include "common/system/metrics.h"
@@ -492,9 +491,9 @@ static int write_own(const struct nt_api *api, enum nt_metrics_format format, st
 		set_store(metrics, api->options.store);
 	if (api->options.notify)
 		set_notify(metrics, api->options.notify);
-	if (api->options.dead_man)
+	if (api->options.silent_over_cap)
 		nt_metrics_set(metrics, NOTIFY_SILENT_OVER_CAP,
-			       nt_dead_man_left_out(api->options.dead_man));
+			       api->options.silent_over_cap(api->options.silent_data));
 	if (api->options.enrol)
 		set_enrol(metrics, api->options.enrol);
 	return nt_metrics_write(metrics, format, out);

@@ -250,14 +250,14 @@ static int undo(struct node_case *one, const struct node_action *was)
  * the others are counted, and only a node that is still reserved is changed. Of two, the one that
  * reserves later counts the other. A reservation that was left behind counts until it is removed.
  */
-enum room {
+enum action_room {
 	ROOM,
 	NO_ROOM, /* the limit is reached */
 	ROOM_LATER, /* it may be: others have reserved it */
 };
 
 /* *ret_room is set where the attempt was taken. */
-static int look_for_room(struct node_case *one, bool is_reserved, enum room *ret_room)
+static int look_for_room(struct node_case *one, bool is_reserved, enum action_room *ret_room)
 {
 	const uint32_t limit = one->action->options.limit;
 	nt_autojson json_t *list = NULL;
@@ -357,7 +357,7 @@ static int act_or_withdraw(struct node_case *one)
 
 static int act_reserved(struct node_case *one)
 {
-	enum room room = ROOM_LATER;
+	enum action_room room = ROOM_LATER;
 	int r = look_for_room(one, true, &room);
 
 	if (r < 0 || one->try->attempt.outcome != NT_ATTEMPT_TAKEN)
@@ -373,7 +373,7 @@ static int act_reserved(struct node_case *one)
 static int act_within_limit(struct node_case *one)
 {
 	nt_autojson json_t *reserved = NULL;
-	enum room room = ROOM_LATER;
+	enum action_room room = ROOM_LATER;
 	const json_t *node = one->node;
 	int r = look_for_room(one, false, &room);
 
