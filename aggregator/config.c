@@ -161,7 +161,7 @@ static const struct nt_opt options[] = {
 	 .def = "none",
 	 .choices = NT_KUBE_ACTION_CHOICES,
 	 .help = "what is done to a node that many incidents accuse, and undone when it is quiet; "
-		 "taint: " NT_KUBE_TAINT ":NoSchedule"},
+		 "taint: " NT_KUBE_TAINT ":NoSchedule; undo: remove what was done"},
 	{.name = "kube-action-after",
 	 .kind = NT_OPT_U32,
 	 .offset = OPT(kube_action_after),

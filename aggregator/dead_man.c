@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct nt_dead_man {
 	struct nt_dead_man_options options;
 	struct target target[NT_DEAD_MAN_TARGETS];
 	size_t targets, left_out;
+	atomic_size_t left_out_last; /* of the last look */
 	uint64_t mono_ns, real_ns; /* of this look */
 };
 
@@ -54,7 +56,7 @@ void nt_dead_man_free(struct nt_dead_man *dead_man)
 
 size_t nt_dead_man_left_out(const struct nt_dead_man *dead_man)
 {
-	return dead_man->left_out;
+	return atomic_load(&dead_man->left_out_last);
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */
@@ -275,4 +277,5 @@ void nt_dead_man_look(struct nt_dead_man *dead_man, const struct nt_dead_man_vie
 	if (cluster_known && !is_cluster_silent)
 		note_jobs(dead_man, view->snapshot);
 	judge(dead_man, cluster_known, cluster_known && !is_cluster_silent);
+	atomic_store(&dead_man->left_out_last, dead_man->left_out);
 }

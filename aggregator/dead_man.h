@@ -3,7 +3,7 @@
  * Alerts about NeuTracer itself: the bus is down, or no agent of the cluster or of a job has sent
  * anything for a time, so that nothing is detected. They are incidents of class "unobserved" that
  * accuse nobody. A cause that explains others (bus, then cluster, then jobs) is the only one raised.
- * All functions are called by one thread.
+ * All functions but nt_dead_man_left_out() are called by one thread.
  */
 #ifndef NT_AGGREGATOR_DEAD_MAN_H
 #define NT_AGGREGATOR_DEAD_MAN_H
@@ -49,7 +49,7 @@ void nt_dead_man_adopt(struct nt_dead_man *dead_man, const struct nt_wire_incide
 void nt_dead_man_look(struct nt_dead_man *dead_man, const struct nt_dead_man_view *view,
 		      uint64_t mono_ns, uint64_t real_ns);
 
-/* Silent jobs over the cap in the last look. */
+/* Silent jobs over the cap in the last look. From any thread. */
 size_t nt_dead_man_left_out(const struct nt_dead_man *dead_man);
 
 #endif

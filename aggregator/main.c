@@ -275,6 +275,11 @@ static int rebaseline(void *data, const char *job_id)
 	return nt_service_rebaseline(data, job_id);
 }
 
+static size_t silent_over_cap(void *data)
+{
+	return nt_dead_man_left_out(data);
+}
+
 static enum nt_exit open_api(struct running *running)
 {
 	const struct nt_aggregator_config *config = running->config;
@@ -291,6 +296,8 @@ static enum nt_exit open_api(struct running *running)
 		.store = running->store,
 		.notify = running->receivers.notify,
 		.enrol = running->enrol,
+		.silent_over_cap = running->config->silence_alert_ns ? silent_over_cap : NULL,
+		.silent_data = running->dead_man,
 		.level_desk = nt_service_level_desk(running->service),
 		.profile_desk = nt_service_profile_desk(running->service),
 		.node_desk = nt_service_node_desk(running->service),

@@ -16,6 +16,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "proto/wire_delivery.h"
 #include "proto/wire_profile.h"
 
 enum {
@@ -477,12 +478,6 @@ struct nt_cost {
 	const char *currency;
 };
 
-struct nt_delivery {
-	const char *receiver, *event, *state, *severity;
-	uint32_t attempts;
-	uint64_t real_ns;
-};
-
 struct nt_wire_incident {
 	const char *id, *state, *severity, *class, *cause, *job, *namespace, *summary, *job_key;
 	uint32_t attempt, shard;
@@ -497,6 +492,7 @@ struct nt_wire_incident {
 	size_t evidences;
 	struct nt_delivery *delivery;
 	size_t deliveries;
+	struct nt_handling handling;
 	struct nt_wire_incident_stack *stack;
 	size_t stacks;
 };

@@ -110,6 +110,16 @@ static const struct nt_wire_field fields_nt_delivery[] = {
 };
 SHAPE(nt_delivery, delivery, NULL);
 
+static const struct nt_wire_field fields_nt_handling[] = {
+	U64(Handling, nt_handling, revision),
+	U64(Handling, nt_handling, acknowledged_real_ns),
+	TEXT(Handling, nt_handling, acknowledged_by),
+	U64(Handling, nt_handling, silenced_real_ns),
+	TEXT(Handling, nt_handling, silenced_by),
+	U64(Handling, nt_handling, silenced_until_real_ns),
+};
+SHAPE(nt_handling, handling, NULL);
+
 static const struct nt_wire_field fields_nt_wire_incident_stack[] = {
 	U32(IncidentStack, nt_wire_incident_stack, rank),
 	BOOL(IncidentStack, nt_wire_incident_stack, is_culprit),
@@ -141,6 +151,7 @@ static const struct nt_wire_field fields_nt_wire_incident[] = {
 	MANY(Incident, nt_wire_incident, evidence, evidences, NT_WIRE_MAX_EVIDENCE, Evidence, nt_wire_evidence),
 	TEXT(Incident, nt_wire_incident, summary),
 	MANY(Incident, nt_wire_incident, delivery, deliveries, NT_WIRE_MAX_DELIVERIES, Delivery, nt_delivery),
+	ONE(Incident, nt_wire_incident, handling, Handling, nt_handling),
 	TEXT(Incident, nt_wire_incident, job_key),
 	U64(Incident, nt_wire_incident, version),
 	U32(Incident, nt_wire_incident, shard),

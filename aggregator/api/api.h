@@ -7,6 +7,7 @@
 #define NT_AGGREGATOR_API_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "aggregator/api/enrol.h"
@@ -49,6 +50,9 @@ struct nt_api_options {
 	const struct nt_api_check *check; /* borrowed */
 	size_t checks;
 	struct nt_enrol *enrol; /* borrowed; NULL: no node keys are issued */
+	/* Silent jobs over the cap of own alerts, from any thread. NULL: silence raises none. */
+	size_t (*silent_over_cap)(void *data);
+	void *silent_data; /* borrowed */
 	struct nt_node_desk *node_desk; /* borrowed; NULL: no node is scored */
 	struct nt_level_desk *level_desk; /* borrowed; NULL: no levels are set */
 	struct nt_profile_desk *profile_desk; /* borrowed; NULL: no profiles are taken */

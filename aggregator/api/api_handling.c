@@ -10,7 +10,7 @@
 #include "proto/json.h"
 
 enum {
-	MAX_SILENCE_S = 30 * NT_DAY / NT_SECOND,
+	MAX_SILENCE_S = NT_STORE_MAX_SILENCE_NS / NT_SECOND,
 	MAX_BY = NT_STORE_MAX_AUTHOR / 4, /* characters of up to four bytes */
 	MAX_TEXT = NT_STORE_MAX_NOTE / 4,
 };

@@ -64,6 +64,7 @@ enum {
 	OUTBOX_QUEUED,
 	OUTBOX_SKIPPED,
 	OUTBOX_ADOPTED,
+	NOTIFY_SILENT_OVER_CAP,
 	OUTBOX_WAITING,
 	OUTBOX_FLAPS,
 	OUTBOX_FLAPS_NOW,
@@ -221,6 +222,9 @@ static const struct nt_metric table[METRICS] = {
 				   "Beginnings and ends over the cap of flap control, which does "
 				   "not hold their messages.",
 				   NULL},
+	[NOTIFY_SILENT_OVER_CAP] = {"neutracer_aggregator_silent_jobs_over_cap", NT_METRIC_GAUGE,
+				    "Silent jobs over the cap of own alerts, which have no alert.",
+				    NULL},
 	[OUTBOX_WAITING] = {NOTIFY "waiting", NT_METRIC_GAUGE, "Messages in the outbox now.", NULL},
 	[NOTIFY_SENT] = {NOTIFY "total", NT_METRIC_COUNTER, "Attempts to deliver, by result.",
 			 "result=\"sent\""},
@@ -487,6 +491,9 @@ static int write_own(const struct nt_api *api, enum nt_metrics_format format, st
 		set_store(metrics, api->options.store);
 	if (api->options.notify)
 		set_notify(metrics, api->options.notify);
+	if (api->options.silent_over_cap)
+		nt_metrics_set(metrics, NOTIFY_SILENT_OVER_CAP,
+			       api->options.silent_over_cap(api->options.silent_data));
 	if (api->options.enrol)
 		set_enrol(metrics, api->options.enrol);
 	return nt_metrics_write(metrics, format, out);

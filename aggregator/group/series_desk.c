@@ -125,6 +125,12 @@ static bool is_kept(const struct nt_snapshot_job *job, size_t i)
 	       (!i || !job->rank[i - 1].rank_known || job->rank[i - 1].rank != job->rank[i].rank);
 }
 
+/* At the cap those over it get a past once other jobs have made room. */
+static bool has_room_for_more(const struct nt_series_desk *desk, const struct series_job *series)
+{
+	return series->over_cap && desk->ranks < desk->max_ranks;
+}
+
 static bool has_same_ranks(const struct series_job *series, const struct nt_snapshot_job *job)
 {
 	size_t count = 0;
@@ -238,7 +244,7 @@ static int look_at_job(struct nt_series_desk *desk, const struct nt_snapshot_job
 	series->look = desk->looks;
 	if (series->frames == job->frames)
 		return 0;
-	if (!has_same_ranks(series, job))
+	if (has_room_for_more(desk, series) || !has_same_ranks(series, job))
 		r = set_ranks(desk, series, job);
 	if (r < 0)
 		return r;

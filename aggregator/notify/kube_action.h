@@ -2,8 +2,8 @@
 /*
  * Opt-in: taints or cordons a node after so many incidents that accuse it, and undoes that when it
  * has been quiet. What the node had before is not touched. All state is on the node objects: the
- * annotations neutracer.io/incidents and neutracer.io/action ("taint@TIME"), and the label
- * neutracer.io/action, "active" or "lifted", by which nodes are found.
+ * annotations neutracer.io/incidents, neutracer.io/action ("taint@TIME") and neutracer.io/reserved (a
+ * time), and the label neutracer.io/action, "reserved", "active" or "lifted", by which nodes are found.
  */
 #ifndef NT_AGGREGATOR_NOTIFY_KUBE_ACTION_H
 #define NT_AGGREGATOR_NOTIFY_KUBE_ACTION_H
@@ -18,12 +18,14 @@
 #define NT_KUBE_TAINT          "neutracer.io/degraded"
 #define NT_KUBE_ACTION_NAME    "neutracer.io/action"
 #define NT_KUBE_INCIDENTS_NAME "neutracer.io/incidents"
-#define NT_KUBE_ACTION_CHOICES "none taint cordon"
+#define NT_KUBE_RESERVED_NAME  "neutracer.io/reserved"
+#define NT_KUBE_ACTION_CHOICES "none taint cordon undo"
 
 enum nt_kube_action_kind {
 	NT_KUBE_ACTION_NONE,
 	NT_KUBE_ACTION_TAINT, /* NoSchedule */
 	NT_KUBE_ACTION_CORDON,
+	NT_KUBE_ACTION_UNDO, /* acts on no node, and undoes what was done */
 };
 
 struct nt_kube_action_options {

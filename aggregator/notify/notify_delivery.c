@@ -99,14 +99,15 @@ static bool note(struct nt_notify *notify, const struct nt_outbox_message *messa
 	return true;
 }
 
-static bool note_all(struct nt_notify_line *line, const struct nt_attempt *attempt)
+static bool note_all(struct nt_notify_line *line, size_t first, size_t count,
+		     const struct nt_attempt *attempt)
 {
 	uint64_t next_ns = 0;
 	bool goes_on = true;
 
-	if (line->messages > 1 && attempt->outcome == NT_ATTEMPT_TAKEN)
-		nt_notify_count(line, NT_NOTIFY_DIGESTED, line->messages);
-	for (size_t i = 0; i < line->messages && goes_on; i++) {
+	if (count > 1 && attempt->outcome == NT_ATTEMPT_TAKEN)
+		nt_notify_count(line, NT_NOTIFY_DIGESTED, count);
+	for (size_t i = first; i < first + count && goes_on; i++) {
 		const struct nt_outbox_message *message = &line->message[i];
 		enum nt_outbox_result result = judge(line, message, attempt, &next_ns);
 
@@ -115,25 +116,45 @@ static bool note_all(struct nt_notify_line *line, const struct nt_attempt *attem
 	return goes_on;
 }
 
-static bool send_all(struct nt_notify_line *line)
+/* One request. */
+static bool try_some(struct nt_notify_line *line, size_t first, size_t count,
+		     struct nt_attempt *ret_attempt)
 {
 	struct nt_sender_message message[NT_STORE_MAX_BATCH];
-	struct nt_attempt attempt = {.outcome = NT_ATTEMPT_LATER, .reason = "out of memory"};
 	size_t left_out = 0;
 	int r;
 
-	for (size_t i = 0; i < line->messages; i++)
+	*ret_attempt = (struct nt_attempt){.outcome = NT_ATTEMPT_LATER, .reason = "out of memory"};
+	for (size_t i = 0; i < count; i++)
 		message[i] = (struct nt_sender_message){
-			.id = line->message[i].id,
-			.body = line->message[i].body,
-			.body_len = line->message[i].body_len,
-			.severities = line->message[i].severities,
+			.id = line->message[first + i].id,
+			.body = line->message[first + i].body,
+			.body_len = line->message[first + i].body_len,
+			.severities = line->message[first + i].severities,
 		};
-	r = nt_sender_send(&line->sender, message, line->messages, &attempt, &left_out);
+	r = nt_sender_send(&line->sender, message, count, ret_attempt, &left_out);
 	atomic_fetch_add(&line->notify->kube_left_out, left_out);
-	if (r == 0 && attempt.outcome == NT_ATTEMPT_ABORTED)
-		return false; /* they stay in the outbox */
-	return note_all(line, &attempt);
+	/* Aborted: they stay in the outbox. */
+	return r < 0 || ret_attempt->outcome != NT_ATTEMPT_ABORTED;
+}
+
+static bool send_all(struct nt_notify_line *line)
+{
+	struct nt_attempt attempt;
+	bool goes_on = try_some(line, 0, line->messages, &attempt);
+
+	if (!goes_on)
+		return false;
+	/* One of them, or their number, may be the reason: each is refused for itself alone. */
+	if (line->messages == 1 || attempt.outcome != NT_ATTEMPT_REFUSED ||
+	    line->sender.format->is_chat)
+		return note_all(line, 0, line->messages, &attempt);
+	for (size_t i = 0; i < line->messages && goes_on; i++) {
+		goes_on = try_some(line, i, 1, &attempt);
+		if (goes_on)
+			goes_on = note_all(line, i, 1, &attempt);
+	}
+	return goes_on;
 }
 
 static void release_all(struct nt_notify_line *line)

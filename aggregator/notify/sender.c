@@ -93,6 +93,22 @@ bool nt_sender_takes_several(const struct nt_sender *sender)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+/* A part of the path or of the query that is long enough to be a secret. */
+static bool repeats_part(const char *answer, const char *path)
+{
+	enum {
+		SECRET_BYTES = 16,
+	};
+	static const char between[] = "/?&=";
+
+	for (size_t len; *path; path += len + (path[len] != '\0')) {
+		len = strcspn(path, between);
+		if (len >= SECRET_BYTES && memmem(answer, strlen(answer), path, len))
+			return true;
+	}
+	return false;
+}
+
 /* An answer that repeats a secret is not shown. */
 static void hide_secrets(const struct nt_sender *sender, const char *url,
 			 struct nt_attempt *attempt)
@@ -102,6 +118,7 @@ static void hide_secrets(const struct nt_sender *sender, const char *url,
 	bool shows = path && strlen(path) > 1 && strstr(attempt->answer, path);
 
 	shows |= query && query[1] && strstr(attempt->answer, query + 1);
+	shows |= path && repeats_part(attempt->answer, path);
 	shows |= *sender->secret && strstr(attempt->answer, sender->secret);
 	if (shows)
 		(void)snprintf(attempt->answer, sizeof(attempt->answer),

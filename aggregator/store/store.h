@@ -27,6 +27,8 @@ enum {
 	NT_STORE_MAX_FLAP_CHANGES = 4096, /* beginnings and ends in the window of flap control */
 };
 
+#define NT_STORE_MAX_SILENCE_NS (30 * NT_DAY)
+
 /* Flap control: one key for each job, first culprit and class. */
 struct nt_store_flap_options {
 	uint32_t changes; /* beginnings and ends before a key is held; 0: none is */

@@ -18,8 +18,6 @@ enum {
 	SHA256_BYTES = 32,
 };
 
-#define FOREIGN_NS (8 * NT_DAY) /* longer than any time of quiet */
-
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 static int write_identity(const struct nt_wire_incident *incident, struct nt_buf *identity)
@@ -336,7 +334,7 @@ static uint64_t before(uint64_t real_ns, uint64_t span_ns)
 
 /*
  * Without flap control nothing stays held. On a shared bus a hold waits until its shard is owned, as it is
- * soon after the start, and is given up after FOREIGN_NS.
+ * soon after the start, and is given up after NT_STORE_FLAP_FOREIGN_NS.
  */
 static int find_quiet(struct nt_store *store, uint64_t real_ns,
 		      char key[RELEASE_BATCH][NT_STORE_FLAP_KEY])
@@ -358,7 +356,7 @@ static int find_quiet(struct nt_store *store, uint64_t real_ns,
 			  options->changes ? before(real_ns, options->quiet_ns) : INT64_MAX);
 	nt_db_bind_number(find, 2, RELEASE_BATCH);
 	nt_db_bind_number(find, 3, store->options.shared);
-	nt_db_bind_number(find, 4, before(real_ns, FOREIGN_NS));
+	nt_db_bind_number(find, 4, before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
 	while ((r = nt_db_step(find)) > 0)
 		(void)snprintf(key[count++], NT_STORE_FLAP_KEY, "%s", nt_db_text(find, 0));
 	return r < 0 ? r : count;

@@ -10,6 +10,11 @@
 
 #include "aggregator/store/store_impl.h"
 #include "common/system/clock.h"
+#include "proto/text.h"
+
+enum {
+	MAX_REVISION = INT32_MAX, /* of what others did: far beyond what people do */
+};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -141,6 +146,82 @@ static int move_messages(struct nt_store *store, const char *id, uint64_t until_
 	return nt_db_run(move);
 }
 
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int write_handling(struct nt_store *store, const char *id,
+			  const struct nt_store_handling *handling)
+{
+	nt_autostmt sqlite3_stmt *put = NULL;
+	int r = nt_db_prepare(store->db,
+			      "INSERT OR REPLACE INTO handling (incident, revision,"
+			      " acknowledged_ns, acknowledged_by, silenced_ns, silenced_by,"
+			      " silenced_until_ns, notes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			      &put);
+
+	if (r < 0)
+		return r;
+	nt_db_bind_text(put, 1, id);
+	nt_db_bind_number(put, 2, handling->revision + 1);
+	nt_db_bind_number(put, 3, handling->acknowledged_real_ns);
+	nt_db_bind_text(put, 4, handling->acknowledged_by);
+	nt_db_bind_number(put, 5, handling->silenced_real_ns);
+	nt_db_bind_text(put, 6, handling->silenced_by);
+	nt_db_bind_number(put, 7, handling->silenced_until_real_ns);
+	nt_db_bind_number(put, 8, handling->notes);
+	return nt_db_run(put);
+}
+
+/* ---- sharing --------------------------------------------------------------------------------- */
+
+struct nt_handling nt_store_handling_of(const struct nt_store_handling *handling)
+{
+	return (struct nt_handling){
+		.revision = handling->revision,
+		.acknowledged_real_ns = handling->acknowledged_real_ns,
+		.acknowledged_by = handling->acknowledged_by,
+		.silenced_real_ns = handling->silenced_real_ns,
+		.silenced_by = handling->silenced_by,
+		.silenced_until_real_ns = handling->silenced_until_real_ns,
+	};
+}
+
+static void take_name(const char *name, char to[NT_STORE_MAX_AUTHOR + 1])
+{
+	(void)nt_text_clean(name, strlen(name), to, NT_STORE_MAX_AUTHOR);
+}
+
+int nt_store_take_handling(struct nt_store *store, const struct nt_wire_incident *incident,
+			   bool *ret_is_behind)
+{
+	const struct nt_handling *theirs = &incident->handling;
+	const uint64_t now_ns = nt_clock_real_ns();
+	struct nt_store_handling handling = {0};
+	uint64_t was_until_ns;
+	int r = read_handling(store->db, incident->id, &handling);
+
+	if (r < 0)
+		return r;
+	*ret_is_behind = handling.revision > theirs->revision;
+	if (theirs->revision <= handling.revision)
+		return 0;
+	if (theirs->revision > MAX_REVISION) {
+		atomic_fetch_add(&store->deliveries_refused, 1);
+		return 0;
+	}
+	was_until_ns = handling.silenced_until_real_ns;
+	handling.revision = theirs->revision - 1; /* which is counted when it is written */
+	handling.acknowledged_real_ns = theirs->acknowledged_real_ns;
+	take_name(theirs->acknowledged_by, handling.acknowledged_by);
+	handling.silenced_real_ns = theirs->silenced_real_ns;
+	take_name(theirs->silenced_by, handling.silenced_by);
+	handling.silenced_until_real_ns = theirs->silenced_until_real_ns;
+	if (handling.silenced_until_real_ns > now_ns + NT_STORE_MAX_SILENCE_NS)
+		handling.silenced_until_real_ns = now_ns + NT_STORE_MAX_SILENCE_NS;
+	if (handling.silenced_until_real_ns != was_until_ns)
+		r = move_messages(store, incident->id, handling.silenced_until_real_ns, now_ns);
+	return r < 0 ? r : write_handling(store, incident->id, &handling);
+}
+
 /* ---- acting ---------------------------------------------------------------------------------- */
 
 static bool is_sound(const struct nt_store_action *action)
@@ -205,29 +286,6 @@ static int apply(struct nt_store *store, const char *id, const struct nt_store_a
 	return -EINVAL;
 }
 
-static int write_handling(struct nt_store *store, const char *id,
-			  const struct nt_store_handling *handling)
-{
-	nt_autostmt sqlite3_stmt *put = NULL;
-	int r = nt_db_prepare(store->db,
-			      "INSERT OR REPLACE INTO handling (incident, revision,"
-			      " acknowledged_ns, acknowledged_by, silenced_ns, silenced_by,"
-			      " silenced_until_ns, notes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-			      &put);
-
-	if (r < 0)
-		return r;
-	nt_db_bind_text(put, 1, id);
-	nt_db_bind_number(put, 2, handling->revision + 1);
-	nt_db_bind_number(put, 3, handling->acknowledged_real_ns);
-	nt_db_bind_text(put, 4, handling->acknowledged_by);
-	nt_db_bind_number(put, 5, handling->silenced_real_ns);
-	nt_db_bind_text(put, 6, handling->silenced_by);
-	nt_db_bind_number(put, 7, handling->silenced_until_real_ns);
-	nt_db_bind_number(put, 8, handling->notes);
-	return nt_db_run(put);
-}
-
 static int act(struct nt_store *store, const char *id, const struct nt_store_action *action)
 {
 	struct nt_store_handling handling = {0};
@@ -239,7 +297,10 @@ static int act(struct nt_store *store, const char *id, const struct nt_store_act
 	r = read_handling(store->db, id, &handling);
 	if (r >= 0)
 		r = apply(store, id, action, &handling);
-	return r < 0 ? r : write_handling(store, id, &handling);
+	if (r >= 0)
+		r = write_handling(store, id, &handling);
+	/* The next owner of its shard goes on with it. */
+	return r < 0 ? r : nt_store_touch(store, id);
 }
 
 /* A refusal is not a failure of the file. */

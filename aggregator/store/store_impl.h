@@ -78,6 +78,9 @@ enum {
 	NT_STORE_FLAP_KEY = 65, /* a hex digest and its NUL */
 };
 
+/* A hold, and a held end, of another aggregator are given up: longer than any time of quiet. */
+#define NT_STORE_FLAP_FOREIGN_NS (8 * NT_DAY)
+
 /* The key of an incident in flap control. */
 struct nt_store_flap {
 	char key[NT_STORE_FLAP_KEY];
@@ -154,6 +157,15 @@ void nt_store_count_outbox(struct nt_store *store);
 	" handling.silenced_ns, handling.silenced_by, handling.silenced_until_ns, handling.notes"
 void nt_store_read_handling(sqlite3_stmt *select, int first,
 			    struct nt_store_handling *ret_handling);
+/* As it is published. Borrows the texts. */
+struct nt_handling nt_store_handling_of(const struct nt_store_handling *handling);
+/*
+ * Inside a transaction: takes what was done at another aggregator with an incident, unless ours is as
+ * new. Sets *ret_is_behind if ours is newer.
+ */
+NT_MUST_CHECK int nt_store_take_handling(struct nt_store *store,
+					 const struct nt_wire_incident *incident,
+					 bool *ret_is_behind);
 /* The caller holds the lock. *ret_until_ns is 0 unless it is silenced at real_ns. */
 NT_MUST_CHECK int nt_store_silenced_until(struct nt_store *store, const char *id, uint64_t real_ns,
 					  uint64_t *ret_until_ns);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/store/store_delivery.h"
 #include "aggregator/store/store_impl.h"
 #include "common/system/clock.h"
 #include "common/system/thread.h"
@@ -22,175 +23,48 @@ static const uint64_t resend_ns = NT_HOUR;
 /* Maximum wait for messages in flight; a webhook's own timeouts are shorter. */
 static const uint64_t landing_ns = 20 * NT_SECOND;
 
-/* ---- delivery states ------------------------------------------------------------------------- */
-
-/* Ordered by certainty: of two states of one message, the later row wins. */
-static const struct outcome {
-	const char *row, *delivery;
-} outcomes[] = {
-	{"parked", "queued"}, {"waiting", "queued"},  {"skipped", "skipped"},
-	{"failed", "failed"}, {"expired", "expired"}, {"sent", "sent"},
-};
-
-enum {
-	PARKED,
-	WAITING,
-	OUTCOMES = sizeof(outcomes) / sizeof(outcomes[0]),
-};
-
-static int outcome_of_row(const char *state)
-{
-	for (int i = 0; i < OUTCOMES; i++)
-		if (!strcmp(outcomes[i].row, state))
-			return i;
-	return -EBADMSG;
-}
-
-/* A message waiting at another aggregator is parked here. */
-static int outcome_of_delivery(const char *state)
-{
-	for (int i = 0; i < OUTCOMES; i++)
-		if (!strcmp(outcomes[i].delivery, state))
-			return i;
-	return -EBADMSG;
-}
-
-/* A stored message, matched with a delivery of an incident. */
-struct delivery_row {
-	char receiver[NT_STORE_MAX_NAME];
-	bool resolved;
-	enum nt_store_severity severity;
-	int outcome;
-	uint32_t attempts;
-	uint64_t real_ns;
-};
-
-struct delivery_rows {
-	struct delivery_row row[NT_WIRE_MAX_DELIVERIES];
-	size_t count;
-};
-
-static int read_rows(struct nt_store *store, const char *incident, struct delivery_rows *rows)
-{
-	nt_autostmt sqlite3_stmt *select = NULL;
-	int r;
-
-	rows->count = 0;
-	r = nt_db_prepare(store->db,
-			  "SELECT receiver, event, severity, state, attempts, queued_ns, next_ns"
-			  " FROM message WHERE incident = ? ORDER BY number",
-			  &select);
-	if (r < 0)
-		return r;
-	nt_db_bind_text(select, 1, incident);
-	while (rows->count < NT_WIRE_MAX_DELIVERIES && (r = nt_db_step(select)) > 0) {
-		struct delivery_row *row = &rows->row[rows->count++];
-		uint64_t severity = nt_db_column(select, 2);
-
-		(void)snprintf(row->receiver, sizeof(row->receiver), "%s", nt_db_text(select, 0));
-		row->resolved = !strcmp(nt_db_text(select, 1), "resolved");
-		row->severity = severity < NT_STORE_SEVERITY_END ? (enum nt_store_severity)severity
-								 : NT_STORE_SEVERITY_INFO;
-		row->outcome = outcome_of_row(nt_db_text(select, 3));
-		if (row->outcome < 0)
-			return row->outcome;
-		row->attempts = (uint32_t)nt_db_column(select, 4);
-		row->real_ns = nt_db_column(select, row->outcome > WAITING ? 6 : 5);
-	}
-	return r < 0 ? r : 0;
-}
-
-static int read_delivery(const struct nt_delivery *delivery, struct delivery_row *ret_row)
-{
-	const size_t len = strlen(delivery->receiver);
-	struct delivery_row row = {
-		.resolved = !strcmp(delivery->event, "resolved"),
-		.severity = nt_store_severity_of(delivery->severity),
-		.outcome = outcome_of_delivery(delivery->state),
-		.attempts = delivery->attempts,
-		.real_ns = delivery->real_ns,
-	};
-
-	if (!len || len >= sizeof(row.receiver) || row.outcome < 0 ||
-	    row.severity == NT_STORE_SEVERITY_END ||
-	    (!row.resolved && strcmp(delivery->event, "firing") != 0))
-		return -EINVAL;
-	memcpy(row.receiver, delivery->receiver, len);
-	*ret_row = row;
-	return 0;
-}
-
-/* An incident has one resolved message, regardless of severity. */
-static const struct delivery_row *find_row(const struct delivery_rows *rows,
-					   const struct delivery_row *like)
-{
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct delivery_row *row = &rows->row[i];
-
-		if (!strcmp(row->receiver, like->receiver) && row->resolved == like->resolved &&
-		    (row->resolved || row->severity == like->severity))
-			return row;
-	}
-	return NULL;
-}
-
-static int write_row(struct nt_store *store, const char *incident, const struct delivery_row *row)
-{
-	nt_autostmt sqlite3_stmt *put = NULL;
-	int r;
-
-	r = nt_db_prepare(store->db,
-			  "INSERT INTO message (incident, receiver, event, severity, state,"
-			  " attempts, queued_ns, next_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)"
-			  " ON CONFLICT (incident, receiver, event, severity) DO UPDATE SET"
-			  " state = ?5, attempts = max(attempts, ?6), next_ns = ?7, body = NULL",
-			  &put);
-	if (r < 0)
-		return r;
-	nt_db_bind_text(put, 1, incident);
-	nt_db_bind_text(put, 2, row->receiver);
-	nt_db_bind_text(put, 3, row->resolved ? "resolved" : "firing");
-	nt_db_bind_number(put, 4, row->severity);
-	nt_db_bind_text(put, 5, outcomes[row->outcome].row);
-	nt_db_bind_number(put, 6, row->attempts);
-	nt_db_bind_number(put, 7, row->real_ns);
-	return nt_db_run(put);
-}
-
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Whether the incident's delivery state is at least as certain as the row's. */
-static bool is_recorded(const struct nt_wire_incident *incident, const struct delivery_row *row)
+static bool is_recorded(const struct nt_wire_incident *incident, const struct nt_delivery_row *row)
 {
 	for (size_t i = 0; i < incident->deliveries; i++) {
-		struct delivery_rows delivery = {.count = 1};
+		struct nt_delivery_rows delivery = {.count = 1};
 
-		if (read_delivery(&incident->delivery[i], &delivery.row[0]) == 0 &&
-		    find_row(&delivery, row) && delivery.row[0].outcome >= row->outcome)
+		if (nt_delivery_read(&incident->delivery[i], &delivery.row[0]) == 0 &&
+		    nt_delivery_find(&delivery, row) && delivery.row[0].outcome >= row->outcome)
 			return true;
 	}
 	return false;
 }
 
+/* Of a message that waits elsewhere an attempt is news: the receiver may know it. */
+static bool is_news(const struct nt_delivery_row *delivery, const struct nt_delivery_row *row)
+{
+	if (delivery->outcome <= NT_OUTCOME_WAITING)
+		return row->outcome == NT_OUTCOME_PARKED && delivery->attempts > row->attempts;
+	return delivery->outcome > row->outcome;
+}
+
 static int take_deliveries(struct nt_store *store, const struct nt_wire_incident *incident,
-			   const struct delivery_rows *known)
+			   const struct nt_delivery_rows *known)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < incident->deliveries; i++) {
-		const struct delivery_row *row;
-		struct delivery_row delivery;
+		const struct nt_delivery_row *row;
+		struct nt_delivery_row delivery;
 
-		if (read_delivery(&incident->delivery[i], &delivery) < 0) {
+		if (nt_delivery_read(&incident->delivery[i], &delivery) < 0) {
 			atomic_fetch_add(&store->deliveries_refused, 1);
 			continue;
 		}
-		row = find_row(known, &delivery);
-		if (row && (delivery.outcome <= WAITING || delivery.outcome <= row->outcome))
+		row = nt_delivery_find(known, &delivery);
+		if (row && !is_news(&delivery, row))
 			continue;
 		if (row)
 			delivery.severity = row->severity;
-		r = write_row(store, incident->id, &delivery);
+		r = nt_delivery_write_row(store, incident->id, &delivery);
 	}
 	return r;
 }
@@ -205,8 +79,8 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 		    const struct nt_buf *body, bool is_ours, enum taken *ret_taken)
 {
 	uint64_t version = 0;
-	struct delivery_rows known;
-	bool is_behind;
+	struct nt_delivery_rows known;
+	bool is_behind = false;
 	int existed, r;
 
 	existed = nt_store_version(store, incident->id, &version);
@@ -220,18 +94,21 @@ static int take_now(struct nt_store *store, const struct nt_wire_incident *incid
 		atomic_fetch_add(&store->taken, 1);
 		atomic_fetch_add(&store->incidents_now, existed ? 0 : 1);
 	}
-	r = read_rows(store, incident->id, &known);
+	r = nt_delivery_read_rows(store, incident->id, &known);
 	if (r == 0)
 		r = take_deliveries(store, incident, &known);
+	if (r == 0)
+		r = nt_store_take_handling(store, incident, &is_behind);
 	if (r < 0 || !is_ours || !existed)
 		return r;
 	/*
 	 * Was the last version written by a former owner? The owner's data take precedence. A
 	 * waiting message need not be published, as the next owner queues it anyway.
 	 */
-	is_behind = incident->version < version;
+	is_behind |= incident->version < version;
 	for (size_t i = 0; i < known.count && !is_behind; i++)
-		is_behind = known.row[i].outcome > WAITING && !is_recorded(incident, &known.row[i]);
+		is_behind = known.row[i].outcome > NT_OUTCOME_WAITING &&
+			    !is_recorded(incident, &known.row[i]);
 	return is_behind ? nt_store_touch(store, incident->id) : 0;
 }
 
@@ -265,7 +142,8 @@ int nt_store_take(void *data, const struct nt_wire_incident *incident, bool is_o
 struct batch {
 	struct nt_message *message[PUBLISH_BATCH];
 	uint64_t changed[PUBLISH_BATCH];
-	struct delivery_rows rows[PUBLISH_BATCH];
+	struct nt_delivery_rows rows[PUBLISH_BATCH];
+	struct nt_store_handling handling[PUBLISH_BATCH];
 	size_t count;
 };
 
@@ -282,7 +160,9 @@ static int read_batch(struct nt_store *store, struct batch *batch)
 	int r;
 
 	r = nt_db_prepare(store->db,
-			  "SELECT changed, body FROM incident WHERE changed > published"
+			  "SELECT changed, body, " NT_STORE_HANDLING_COLUMNS " FROM incident"
+			  " LEFT JOIN handling ON handling.incident = incident.id"
+			  " WHERE changed > published"
 			  " AND shard <> " NT_STORE_OWN_SHARD_TEXT " ORDER BY number LIMIT ?",
 			  &select);
 	if (r < 0)
@@ -295,29 +175,25 @@ static int read_batch(struct nt_store *store, struct batch *batch)
 		r = nt_store_decode(select, 1, &batch->message[i]);
 		if (r < 0)
 			return r;
+		nt_store_read_handling(select, 2, &batch->handling[i]);
 		batch->count++;
-		r = read_rows(store, batch->message[i]->incident.id, &batch->rows[i]);
+		r = nt_delivery_read_rows(store, batch->message[i]->incident.id, &batch->rows[i]);
 		if (r < 0)
 			return r;
 	}
 	return r;
 }
 
-static int publish_one(const struct nt_wire_incident *incident, const struct delivery_rows *rows,
+static int publish_one(const struct nt_wire_incident *incident, const struct nt_delivery_rows *rows,
+		       const struct nt_store_handling *handling,
 		       const struct nt_sink_bus_producer *bus_producer)
 {
 	struct nt_delivery delivery[NT_WIRE_MAX_DELIVERIES];
 	struct nt_wire_incident published = *incident;
 
 	for (size_t i = 0; i < rows->count; i++)
-		delivery[i] = (struct nt_delivery){
-			.receiver = rows->row[i].receiver,
-			.event = rows->row[i].resolved ? "resolved" : "firing",
-			.severity = nt_store_severity_name(rows->row[i].severity),
-			.state = outcomes[rows->row[i].outcome].delivery,
-			.attempts = rows->row[i].attempts,
-			.real_ns = rows->row[i].real_ns,
-		};
+		delivery[i] = nt_delivery_of(&rows->row[i]);
+	published.handling = nt_store_handling_of(handling);
 	published.delivery = delivery;
 	published.deliveries = rows->count;
 	return bus_producer->incident(bus_producer->data, &published);
@@ -357,7 +233,8 @@ int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer
 	}
 	/* Without the lock: the bus may be slow, and the notifier needs the store. */
 	for (size_t i = 0; r == 0 && i < batch->count; i++)
-		r = publish_one(&batch->message[i]->incident, &batch->rows[i], bus_producer);
+		r = publish_one(&batch->message[i]->incident, &batch->rows[i], &batch->handling[i],
+				bus_producer);
 	if (r == 0 && batch->count)
 		r = bus_producer->flush(bus_producer->data);
 	if (r == 0 && batch->count) {
@@ -374,13 +251,17 @@ int nt_store_publish(void *data, const struct nt_sink_bus_producer *bus_producer
 
 /* ---- ownership of shards --------------------------------------------------------------------- */
 
-/* Rebuilds the body of an adopted message from the current incident. */
+/*
+ * Rebuilds the body of an adopted message from the current incident. One that was never attempted
+ * waits for the end of a silence, as in insert_message().
+ */
 static int fill_body(struct nt_store *store, const struct nt_wire_incident *incident,
-		     const struct delivery_row *row)
+		     const struct nt_delivery_row *row)
 {
 	nt_autobuf struct nt_buf body = {0};
 	nt_autostmt sqlite3_stmt *update = NULL;
 	struct nt_wire_incident delivery = *incident;
+	uint64_t until_ns = 0;
 	int r;
 
 	if (!row->resolved) {
@@ -390,11 +271,13 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 	}
 	delivery.deliveries = 0;
 	r = nt_store_body(&delivery, row->resolved, 0, &body);
+	if (r == 0 && !row->resolved && !row->attempts)
+		r = nt_store_silenced_until(store, incident->id, nt_clock_real_ns(), &until_ns);
 	if (r < 0)
 		return r;
 	r = nt_db_prepare(
 		store->db,
-		"UPDATE message SET state = 'waiting', next_ns = 0,"
+		"UPDATE message SET state = 'waiting', next_ns = ?6, queued_ns = max(queued_ns, ?6),"
 		" body = coalesce(body, CAST(?5 AS TEXT)) WHERE incident = ?1"
 		" AND receiver = ?2 AND event = ?3 AND severity = ?4 AND state = 'parked'",
 		&update);
@@ -405,18 +288,19 @@ static int fill_body(struct nt_store *store, const struct nt_wire_incident *inci
 	nt_db_bind_text(update, 3, row->resolved ? "resolved" : "firing");
 	nt_db_bind_number(update, 4, row->severity);
 	nt_db_bind_blob(update, 5, body.data, body.len);
+	nt_db_bind_number(update, 6, until_ns);
 	return nt_db_run(update);
 }
 
 static int adopt_one(struct nt_store *store, const struct nt_wire_incident *incident)
 {
-	struct delivery_rows rows;
+	struct nt_delivery_rows rows;
 	size_t adopted = 0;
 	int r;
 
-	r = read_rows(store, incident->id, &rows);
+	r = nt_delivery_read_rows(store, incident->id, &rows);
 	for (size_t i = 0; r == 0 && i < rows.count; i++) {
-		if (rows.row[i].outcome != PARKED)
+		if (rows.row[i].outcome != NT_OUTCOME_PARKED)
 			continue;
 		r = fill_body(store, incident, &rows.row[i]);
 		adopted++;
@@ -430,22 +314,36 @@ static int adopt_one(struct nt_store *store, const struct nt_wire_incident *inci
 	return r;
 }
 
+static uint64_t before(uint64_t real_ns, uint64_t span_ns)
+{
+	return real_ns > span_ns ? real_ns - span_ns : 0;
+}
+
+/* An end that was held back is missing, although the beginning was sent: the receiver waits for it. */
+#define LACKS_END                                                                                  \
+	"EXISTS (SELECT 1 FROM message AS begun WHERE begun.incident = incident.id"                \
+	" AND begun.event = 'firing' AND begun.state IN ('sent', 'expired') AND NOT EXISTS"        \
+	" (SELECT 1 FROM message AS ended WHERE ended.incident = incident.id"                      \
+	" AND ended.receiver = begun.receiver AND ended.event = 'resolved'))"
+
 /* Adopts a batch after `number`; returns its size or an errno. */
-static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t since_ns, uint64_t *number)
+static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t real_ns, uint64_t *number)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
 	int count = 0, r;
 
 	r = nt_db_prepare(store->db,
 			  "SELECT number, body FROM incident WHERE shard = ?1 AND number > ?2"
-			  " AND (state = 'firing' OR until_ns >= ?3) ORDER BY number LIMIT ?4",
+			  " AND (state = 'firing' OR until_ns >= ?3 OR (until_ns >= ?5"
+			  " AND " LACKS_END ")) ORDER BY number LIMIT ?4",
 			  &select);
 	if (r < 0)
 		return r;
 	nt_db_bind_number(select, 1, shard);
 	nt_db_bind_number(select, 2, *number);
-	nt_db_bind_number(select, 3, since_ns);
+	nt_db_bind_number(select, 3, before(real_ns, resend_ns));
 	nt_db_bind_number(select, 4, ADOPT_BATCH);
+	nt_db_bind_number(select, 5, before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
 	while ((r = nt_db_step(select)) > 0) {
 		nt_auto(nt_message) struct nt_message *message = NULL;
 
@@ -474,7 +372,6 @@ static int own(struct nt_store *store, uint32_t shard, const char *statement)
 
 int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
 {
-	const uint64_t since_ns = real_ns > resend_ns ? real_ns - resend_ns : 0;
 	struct nt_store *store = data;
 	uint64_t number = 0;
 	int count, r;
@@ -486,7 +383,7 @@ int nt_store_adopt(void *data, uint32_t shard, uint64_t real_ns)
 		if (r == 0)
 			r = nt_store_begin(store);
 		if (r == 0) {
-			count = adopt_batch(store, shard, since_ns, &number);
+			count = adopt_batch(store, shard, real_ns, &number);
 			r = nt_store_end(store, count < 0 ? count : 0);
 		}
 	} while (r == 0 && count == ADOPT_BATCH);

@@ -218,6 +218,22 @@ def receivers_have_their_secrets():
 
 
 @test
+def nvsentinel_has_its_socket_only_on_request():
+    objects = render("default", "aggregator.nvsentinel.hostPath=/var/run/nvsentinel", "aggregator.receivers[0].name=nv",
+                     "aggregator.receivers[0].kind=nvsentinel", "aggregator.receivers[0].remediate=true")
+    (config,) = [one for one in objects if one["kind"] == "ConfigMap" and component(one) == "aggregator"]
+    same(yaml.safe_load(config["data"]["receivers.yaml"])["receivers"],
+         [{"name": "nv", "kind": "nvsentinel", "remediate": True,
+           "url": "unix:///run/neutracer/nvsentinel/nvsentinel.sock"}])
+    one = find(objects, "StatefulSet", "aggregator")
+    (volume,) = [v for v in pod_of(one)[1]["volumes"] if v["name"] == "nvsentinel"]
+    same(volume["hostPath"], {"path": "/var/run/nvsentinel", "type": "Directory"})
+    (mount,) = [m for m in container(one, "aggregator")["volumeMounts"] if m["name"] == "nvsentinel"]
+    same(mount["mountPath"], "/run/neutracer/nvsentinel")
+    assert "hostPath" not in str(find(render("default"), "StatefulSet", "aggregator"))
+
+
+@test
 def nodes_are_changed_only_on_request():
     def of(*sets):
         objects = render("default", *sets)
@@ -226,6 +242,7 @@ def nodes_are_changed_only_on_request():
     events = ["['events']: ['create']"]
     same(of(), (None, events))
     same(of("aggregator.kubernetes.action=cordon"), ("cordon", events + ["['nodes']: ['get', 'list', 'patch']"]))
+    same(of("aggregator.kubernetes.action=undo"), ("undo", events + ["['nodes']: ['get', 'list', 'patch']"]))
     same(of("aggregator.kubernetes.nodeCondition=true"),
          (None, events + ["['nodes']: ['get']", "['nodes/status']: ['patch']"]))
 

@@ -151,7 +151,10 @@ void nt_format_judge_code(const struct nt_http_post_reply *reply, const struct n
 	attempt->code = json_integer_value(value);
 	if (!attempt->code)
 		return;
-	attempt->outcome = is_later(code, attempt->code) ? NT_ATTEMPT_LATER : NT_ATTEMPT_REFUSED;
+	/* A gateway before the service has codes of its own: where its status says later, it is later. */
+	if (attempt->outcome != NT_ATTEMPT_LATER)
+		attempt->outcome =
+			is_later(code, attempt->code) ? NT_ATTEMPT_LATER : NT_ATTEMPT_REFUSED;
 	attempt->reason = "the code in the answer";
 	if (attempt->code == code->limited && attempt->retry_after_ns < code->limited_ns)
 		attempt->retry_after_ns = code->limited_ns;

@@ -125,7 +125,7 @@ static struct nt_message golden_incident = {
 
 /* Later files, with the fields that were added since. */
 static struct nt_message golden_incident_2, golden_incident_3, golden_incident_4, golden_incident_5,
-	golden_incident_stacks;
+	golden_incident_stacks, golden_incident_handling;
 
 static inline void golden_fill_incident(void)
 {
@@ -183,6 +183,16 @@ static inline void golden_fill_incident(void)
 	golden_incident_stacks = golden_incident_5;
 	golden_incident_stacks.incident.stack = stack;
 	golden_incident_stacks.incident.stacks = 1;
+
+	golden_incident_handling = golden_incident_stacks;
+	golden_incident_handling.incident.handling = (struct nt_handling){
+		.revision = 4019,
+		.acknowledged_real_ns = 1763700015000000004UL,
+		.acknowledged_by = "anna",
+		.silenced_real_ns = 1763700016000000005UL,
+		.silenced_by = "bert",
+		.silenced_until_real_ns = 1763700017000000006UL,
+	};
 }
 
 #endif

@@ -34,12 +34,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Looks at a job at a frame, with these ranks; each works for (rank + frame) seconds. */
-static void look(uint64_t frame, const uint32_t *number, size_t count)
+/* A job at a frame, with these ranks; each works for (rank + frame) seconds. */
+static struct nt_snapshot_job *make_job(const char *id, uint64_t frame, const uint32_t *number,
+					size_t count)
 {
-	struct nt_snapshot *snapshot = nt_snapshot_new();
-	struct nt_snapshot_job *job = nt_test_job(job_id, "bert", "slurm/7", NT_JOB_RUNNING);
-	const struct nt_snapshot_job **list = nt_snapshot_alloc(snapshot, 1, sizeof(*list));
+	struct nt_snapshot_job *job = nt_test_job(id, "bert", "slurm/7", NT_JOB_RUNNING);
 	struct nt_snapshot_rank *rank = nt_snapshot_job_alloc(job, count, sizeof(*rank));
 
 	for (size_t i = 0; i < count; i++)
@@ -55,11 +54,26 @@ static void look(uint64_t frame, const uint32_t *number, size_t count)
 	job->ranks = count;
 	job->frames = frame;
 	job->last_seen_ns = frame * NT_SECOND;
-	list[0] = job;
+	return job;
+}
+
+/* Looks at the job, after another one of `others` ranks. */
+static void look_after(size_t others, uint64_t frame, const uint32_t *number, size_t count)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	const struct nt_snapshot_job **list = nt_snapshot_alloc(snapshot, 2, sizeof(*list));
+
+	if (others)
+		list[snapshot->jobs++] = make_job("00000000000000d5", frame, number, others);
+	list[snapshot->jobs++] = make_job(job_id, frame, number, count);
 	snapshot->job = list;
-	snapshot->jobs = 1;
 	nt_series_desk_look(desk, snapshot);
 	nt_snapshot_release(snapshot);
+}
+
+static void look(uint64_t frame, const uint32_t *number, size_t count)
+{
+	look_after(0, frame, number, count);
 }
 
 static int points_of(uint32_t rank, struct nt_series_point *point)
@@ -154,6 +168,36 @@ static void ranks_over_the_cap_have_no_past_and_are_counted(void **state)
 	assert_int_equal(points_of(4, point), -ENOENT);
 }
 
+static void ranks_over_the_cap_get_a_past_when_there_is_room(void **state)
+{
+	static const uint32_t ranks[] = {0, 1, 2, 3, 4};
+	struct nt_series_desk_stats stats;
+	struct nt_series_point point[NT_SERIES_POINTS];
+
+	(void)state;
+	nt_series_desk_free(desk);
+	assert_int_equal(nt_series_desk_new(4 * 2100, &desk), 0);
+	look_after(3, 1, ranks, 5);
+	look_after(3, 2, ranks, 5);
+	assert_int_equal(points_of(0, point), 2);
+	assert_int_equal(points_of(1, point), -ENOENT);
+	/* The other job shrinks, and is gone: seen after the look at this one. */
+	look_after(2, 3, ranks, 5);
+	assert_int_equal(points_of(1, point), 3);
+	look(4, ranks, 5);
+	look(5, ranks, 5);
+	nt_series_desk_stats(desk, &stats);
+	assert_int_equal(stats.ranks, 4);
+	assert_int_equal(stats.ranks_over_cap, 1);
+	assert_int_equal(points_of(0, point), 5);
+	assert_int_equal((int)point[0].value, 1);
+	assert_int_equal(points_of(3, point), 5);
+	/* Before it had room, nothing is known. */
+	assert_true(isnan(point[0].value));
+	assert_int_equal((int)point[4].value, 8);
+	assert_int_equal(points_of(4, point), -ENOENT);
+}
+
 static void a_job_that_is_gone_is_forgotten(void **state)
 {
 	static const uint32_t ranks[] = {0};
@@ -190,6 +234,7 @@ int main(void)
 		TEST(ranks_that_stay_keep_their_past_when_others_come_and_go),
 		TEST(a_step_has_the_slowest_rank),
 		TEST(ranks_over_the_cap_have_no_past_and_are_counted),
+		TEST(ranks_over_the_cap_get_a_past_when_there_is_room),
 		TEST(a_job_that_is_gone_is_forgotten),
 		TEST(names_are_found),
 	};

@@ -13,127 +13,11 @@
 #include "aggregator/notify/kube_notice.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
-#include "tests/unit/kube_server.h"
+#include "tests/unit/aggregator/node_server.h"
 
 enum {
-	NODES = 3,
 	PAST_S = 10 * 3600,
 };
-
-/* ---- an API server --------------------------------------------------------------------------- */
-
-struct node_server {
-	json_t *node[NODES]; /* "n0" … */
-	uint64_t version;
-	bool is_raced; /* another writer changes the node before the next patch */
-	size_t patches;
-	unsigned int hides; /* lists in which n1 is not yet active */
-};
-
-/* Strategic merge as far as nodes need it: null deletes, and lists without a merge key replace. */
-static void merge(json_t *to, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)patch, name, value)
-	{
-		json_t *old = json_object_get(to, name);
-
-		if (json_is_null(value))
-			(void)json_object_del(to, name);
-		else if (json_is_object(value) && json_is_object(old))
-			merge(old, value);
-		else
-			assert_int_equal(json_object_set_new(to, name, json_deep_copy(value)), 0);
-	}
-}
-
-static void touch(struct node_server *server, json_t *node)
-{
-	char version[24];
-
-	(void)snprintf(version, sizeof(version), "%llu", (unsigned long long)++server->version);
-	assert_int_equal(json_object_set_new(json_object_get(node, "metadata"), "resourceVersion",
-					     json_string(version)),
-			 0);
-}
-
-static bool reply_json(int fd, const char *status, const json_t *json)
-{
-	char *text = json_dumps(json, 0);
-	bool goes_on = kube_reply(fd, status, text);
-
-	free(text);
-	return goes_on;
-}
-
-static json_t *find_node(struct node_server *server, const char *head)
-{
-	const char *name = strstr(head, "/api/v1/nodes/n");
-
-	return name && name[15] >= '0' && name[15] < '0' + NODES ? server->node[name[15] - '0']
-								 : NULL;
-}
-
-static bool patch_node(struct node_server *server, int fd, json_t *node, const char *body)
-{
-	nt_autojson json_t *patch = json_loads(body, 0, NULL);
-	const json_t *metadata = json_object_get(patch, "metadata");
-
-	assert_non_null(patch);
-	if (server->is_raced)
-		touch(server, node);
-	server->is_raced = false;
-	if (strcmp(nt_json_get_text(metadata, "resourceVersion", "?"),
-		   nt_json_get_text(json_object_get(node, "metadata"), "resourceVersion", "")))
-		return kube_reply(fd, "409 Conflict", "{}");
-	merge(node, patch);
-	touch(server, node);
-	server->patches++;
-	return reply_json(fd, "200 OK", node);
-}
-
-static bool nodes_hide(struct node_server *server)
-{
-	bool hides = server->hides > 0;
-
-	server->hides -= hides;
-	return hides;
-}
-
-static bool list_labelled(struct node_server *server, int fd)
-{
-	nt_autojson json_t *list = json_pack("{s:[]}", "items");
-	bool hides = nodes_hide(server);
-
-	for (size_t i = 0; i < NODES; i++) {
-		json_t *metadata = json_object_get(server->node[i], "metadata");
-
-		if (!(hides && i == 1) &&
-		    json_object_get(json_object_get(metadata, "labels"), NT_KUBE_ACTION_NAME))
-			assert_int_equal(
-				json_array_append(json_object_get(list, "items"), server->node[i]),
-				0);
-	}
-	return reply_json(fd, "200 OK", list);
-}
-
-static bool answer(struct kube_server *server, int fd, const struct kube_request *request)
-{
-	struct node_server *nodes = server->data;
-	json_t *node = find_node(nodes, request->head);
-
-	if (!strncmp(request->head, "POST ", 5))
-		return kube_reply(fd, "201 Created", "{}");
-	if (strstr(request->head, "GET /api/v1/nodes?labelSelector=neutracer.io%2Faction&"))
-		return list_labelled(nodes, fd);
-	if (node && !strncmp(request->head, "PATCH ", 6))
-		return patch_node(nodes, fd, node, request->body);
-	if (node && !strncmp(request->head, "GET ", 4))
-		return reply_json(fd, "200 OK", node);
-	return kube_reply(fd, "404 Not Found", "{}");
-}
 
 /* ---- fixtures -------------------------------------------------------------------------------- */
 
@@ -371,28 +255,164 @@ static void no_more_nodes_than_the_limit_are_changed(void **state)
 	assert_string_equal(taints_of_node(2), "nvidia.com/gpu " NT_KUBE_TAINT);
 }
 
+static size_t count_tainted(void)
+{
+	size_t tainted = 0;
+
+	for (unsigned int i = 0; i < NODES; i++)
+		tainted += strstr(taints_of_node(i), NT_KUBE_TAINT) ||
+			   !strcmp(part_of(i, "labels", NT_KUBE_ACTION_NAME), "active");
+	return tainted;
+}
+
+/* Accuses n0 so that the next incident acts, and returns the requests of that one by number. */
+static void prepare(void)
+{
+	accuse(0, 2);
+	nodes.requests = 0;
+}
+
+enum {
+	GET_NODE = 1,
+	FIRST_LIST,
+	RESERVE,
+	SECOND_LIST,
+	ACT,
+};
+
 static void two_that_act_at_once_keep_to_the_limit(void **state)
 {
-	json_t *metadata = json_object_get(nodes.node[1], "metadata");
-	char acted[40];
+	(void)state;
+	/* The other one reserved before our list: ours is withdrawn, and comes again. */
+	prepare();
+	nodes.rival_at = SECOND_LIST;
+	nodes.rival = "reserved";
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_LATER);
+	assert_int_equal(count_tainted(), 0);
+	assert_string_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME), "");
+	assert_string_equal(part_of(0, "annotations", NT_KUBE_RESERVED_NAME), "");
+	/* The other one was killed: its reservation counts until it is removed. */
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_LATER);
+	lift();
+	assert_string_equal(part_of(1, "labels", NT_KUBE_ACTION_NAME), "reserved");
+	json_object_set_new(
+		json_object_get(json_object_get(nodes.node[1], "metadata"), "annotations"),
+		NT_KUBE_RESERVED_NAME, json_string("1"));
+	lift();
+	assert_string_equal(part_of(1, "labels", NT_KUBE_ACTION_NAME), "");
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+	assert_int_equal(count_tainted(), 1);
+	assert_int_equal(atomic_load(&action.limited), 0);
+}
 
+static void who_reserves_after_another_one_acted_gives_way(void **state)
+{
+	(void)state;
+	prepare();
+	nodes.rival_at = SECOND_LIST;
+	nodes.rival = "active";
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+	assert_int_equal(count_tainted(), 1);
+	assert_string_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME), "");
+	assert_int_equal(atomic_load(&action.limited), 1);
+	/* It is noted, and so not tried again. */
+	nodes.requests = 0;
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+	assert_int_equal(nodes.requests, GET_NODE);
+}
+
+/* A second node after each kind of interruption: the limit of one holds, and the first comes to its end. */
+static void the_limit_holds_whatever_request_it_is_killed_at(void **state)
+{
+	(void)state;
+	for (unsigned int how = 0; how < 2; how++) {
+		for (unsigned int at = GET_NODE; at <= ACT; at++) {
+			if (how || at > GET_NODE) {
+				(void)tear_down(NULL);
+				assert_int_equal(set_up(NULL), 0);
+			}
+			prepare();
+			*(how ? &nodes.lost : &nodes.failed) = at;
+			assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_LATER);
+			nodes.lost = nodes.failed = 0;
+			/* Another aggregator has a node to act on meanwhile. */
+			accuse(1, 2);
+			(void)send_as("firing", "other", 1);
+			assert_true(count_tainted() <= 1);
+			if (at >= RESERVE && (how || at > RESERVE))
+				assert_string_equal(taints_of_node(1), "nvidia.com/gpu");
+			/* Started again, it repeats the message. */
+			assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+			assert_int_equal(count_tainted(), 1);
+			assert_string_not_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME),
+						"reserved");
+		}
+	}
+}
+
+static void a_refused_action_leaves_no_reservation(void **state)
+{
+	(void)state;
+	prepare();
+	nodes.forbidden = ACT;
+	/* The events are there. */
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+	assert_int_equal(count_tainted(), 0);
+	assert_string_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME), "");
+	assert_string_equal(part_of(0, "annotations", NT_KUBE_RESERVED_NAME), "");
+}
+
+/* One that slept longer than its reservation lasted changes nothing. */
+static void a_reservation_that_was_removed_is_worth_nothing(void **state)
+{
+	(void)state;
+	prepare();
+	nodes.rival_at = ACT;
+	nodes.rival = "reserved";
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_TAKEN);
+	assert_int_equal(count_tainted(), 1);
+	/* Of the node itself. */
+	(void)tear_down(NULL);
+	assert_int_equal(set_up(NULL), 0);
+	prepare();
+	nodes.touched_at = ACT;
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_LATER);
+	assert_int_equal(count_tainted(), 0);
+}
+
+static void a_past_action_of_the_hour_survives_a_reservation(void **state)
+{
+	(void)state;
+	action.options.limit = 2;
+	accuse(0, 2);
+	mark(&nodes, 0, "lifted");
+	nodes.requests = 0;
+	nodes.rival_at = SECOND_LIST;
+	nodes.rival = "reserved";
+	assert_int_equal(send_as("firing", "third", 0), NT_ATTEMPT_LATER);
+	assert_string_equal(part_of(0, "labels", NT_KUBE_ACTION_NAME), "lifted");
+	assert_non_null(strstr(part_of(0, "annotations", NT_KUBE_ACTION_NAME), "taint@"));
+}
+
+static void switched_off_with_undo_nothing_stays(void **state)
+{
 	(void)state;
 	accuse(0, 3);
-	/* The list of the other aggregator was read before. */
-	(void)snprintf(acted, sizeof(acted), "taint@%llu",
-		       (unsigned long long)(nt_clock_real_ns() / NT_SECOND));
-	json_object_set_new(json_object_get(metadata, "labels"), NT_KUBE_ACTION_NAME,
-			    json_string("active"));
-	json_object_set_new(json_object_get(metadata, "annotations"), NT_KUBE_ACTION_NAME,
-			    json_string(acted));
-	action.options.limit = 2;
-	nodes.hides = 1;
-	accuse(2, 3);
-	assert_string_equal(taints_of_node(2), "nvidia.com/gpu");
-	assert_string_equal(part_of(2, "labels", NT_KUBE_ACTION_NAME), "lifted");
-	assert_int_equal(atomic_load(&action.acted), 2);
-	assert_int_equal(atomic_load(&action.lifted), 1);
-	assert_int_equal(atomic_load(&action.limited), 1);
+	mark(&nodes, 1, "reserved");
+	assert_string_equal(taints_of_node(0), "nvidia.com/gpu " NT_KUBE_TAINT);
+	action.options.kind = NT_KUBE_ACTION_UNDO;
+	lift();
+	assert_string_equal(taints_of_node(0), "nvidia.com/gpu");
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_string_equal(part_of(i, "labels", NT_KUBE_ACTION_NAME), "");
+		assert_string_equal(part_of(i, "annotations", NT_KUBE_ACTION_NAME), "");
+		assert_string_equal(part_of(i, "annotations", NT_KUBE_RESERVED_NAME), "");
+		assert_string_equal(part_of(i, "annotations", NT_KUBE_INCIDENTS_NAME), "");
+	}
+	nodes.patches = 0;
+	accuse(0, 5);
+	lift();
+	assert_int_equal(nodes.patches, 0);
 }
 
 /* ---- repeats, conflicts ---------------------------------------------------------------------- */
@@ -480,6 +500,12 @@ int main(void)
 		TEST(what_others_did_is_never_undone),
 		TEST(no_more_nodes_than_the_limit_are_changed),
 		TEST(two_that_act_at_once_keep_to_the_limit),
+		TEST(who_reserves_after_another_one_acted_gives_way),
+		TEST(the_limit_holds_whatever_request_it_is_killed_at),
+		TEST(a_refused_action_leaves_no_reservation),
+		TEST(a_reservation_that_was_removed_is_worth_nothing),
+		TEST(a_past_action_of_the_hour_survives_a_reservation),
+		TEST(switched_off_with_undo_nothing_stays),
 		TEST(a_repeated_message_counts_once),
 		TEST(a_change_of_another_writer_is_not_overwritten),
 		TEST(nothing_of_a_node_is_changed_by_default),

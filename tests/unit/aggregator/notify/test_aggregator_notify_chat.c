@@ -160,6 +160,25 @@ static void a_digest_that_is_refused_fails_all_of_it(void **state)
 	assert_int_equal(receiver.calls, 1);
 }
 
+/* One alert of them is bad, or a proxy finds all of them too long. */
+static void what_alertmanager_refuses_together_is_sent_one_by_one(void **state)
+{
+	struct nt_notify_view view;
+
+	(void)state;
+	receiver.script[0] = 400;
+	receiver.script[2] = 400;
+	put_many("firing", 3, 1);
+	start_with((struct nt_notify_receiver){.kind = NT_RECEIVER_ALERTMANAGER, .rate = 4});
+	await_calls(4);
+	await_empty();
+	view = view_now();
+	assert_int_equal(view.count[NT_NOTIFY_SENT], 2);
+	assert_int_equal(view.count[NT_NOTIFY_FAILED], 1);
+	assert_non_null(strstr(receiver.call[0].body, "\"incident\":\"a2\""));
+	assert_null(strstr(receiver.call[1].body, "\"incident\":\"a2\""));
+}
+
 static void a_pager_gets_each_incident_by_itself(void **state)
 {
 	struct nt_store_stats stats;
@@ -367,6 +386,7 @@ int main(void)
 		TEST(what_exceeds_the_rate_is_one_message),
 		TEST(a_digest_has_a_cap),
 		TEST(a_digest_that_is_refused_fails_all_of_it),
+		TEST(what_alertmanager_refuses_together_is_sent_one_by_one),
 		TEST(a_pager_gets_each_incident_by_itself),
 		TEST(a_receiver_cannot_silence_us_for_long),
 		TEST(success_by_status_alone_is_none),

@@ -254,6 +254,208 @@ static void deliveries_that_make_no_sense_are_passed_over_and_counted(void **sta
 	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "");
 }
 
+/* ---- silences and held ends ------------------------------------------------------------------- */
+
+static void act(struct nt_store *by, enum nt_store_act what)
+{
+	const struct nt_store_action action = {
+		.act = what,
+		.real_ns = nt_clock_real_ns(),
+		.by = "anna",
+		.until_real_ns = nt_clock_real_ns() + NT_HOUR,
+	};
+
+	assert_int_equal(nt_store_act(by, "i1", &action), 0);
+}
+
+static struct nt_store_handling handling_of(struct nt_store *of)
+{
+	struct nt_store_handling handling;
+
+	assert_int_equal(nt_store_get_handling(of, "i1", &handling), 0);
+	return handling;
+}
+
+/* When the message that waits is due: 0 for none. */
+static uint64_t due_of(struct nt_store *of)
+{
+	struct nt_outbox_message message = {0};
+	uint64_t next_ns = 0;
+
+	assert_int_equal(nt_store_outbox_next(of, "webhook", 0, &message, &next_ns), 0);
+	return next_ns == UINT64_MAX ? 0 : next_ns;
+}
+
+static void a_silence_goes_on_at_the_next_owner(void **state)
+{
+	uint64_t until_ns;
+
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	act(store, NT_STORE_ACKNOWLEDGE);
+	act(store, NT_STORE_SILENCE);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_string_equal(handling_of(other).acknowledged_by, "anna");
+	assert_int_equal(handling_of(other).revision, 2);
+	adopt(other);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "");
+	until_ns = handling_of(store).silenced_until_real_ns;
+	assert_int_equal(due_of(other), until_ns);
+	/* What comes later waits too, and an end in the silence is for nobody. */
+	decide(other, "i1", "resolved", 3);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "");
+	assert_int_equal(due_of(other), 0);
+}
+
+static void a_silence_that_is_taken_back_ends_at_the_next_owner_too(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	act(store, NT_STORE_SILENCE);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	adopt(other);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "");
+	/* The former owner accepted it just before. */
+	act(store, NT_STORE_UNSILENCE);
+	assert_int_equal(publish(store), 1);
+	take(other, true);
+	assert_int_equal(handling_of(other).silenced_until_real_ns, 0);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "msg_i1_firing_critical");
+}
+
+static void a_silence_survives_a_restart_on_a_shared_bus(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	act(store, NT_STORE_SILENCE);
+	nt_store_close(store);
+	store = NULL;
+	assert_int_equal(open_shared(), 0);
+	adopt(store);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "");
+	assert_int_equal(due_of(store), handling_of(store).silenced_until_real_ns);
+}
+
+/* The receiver may know it, so its end must follow. */
+static void what_was_attempted_before_a_silence_goes_on_at_the_next_owner(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_string_equal(send_from(store, NT_OUTBOX_RETRY), "msg_i1_firing_critical");
+	act(store, NT_STORE_SILENCE);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	adopt(other);
+	decide(other, "i1", "resolved", 3);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "msg_i1_firing_critical");
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "msg_i1_resolved");
+}
+
+static void an_older_handling_is_corrected_and_a_senseless_one_refused(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	act(store, NT_STORE_SILENCE);
+	assert_int_equal(publish(store), 1);
+	assert_int_equal(seen.handling.revision, 1);
+	act(store, NT_STORE_ACKNOWLEDGE);
+	assert_int_equal(publish(store), 1);
+	assert_int_equal(publish(store), 0);
+	/* A former owner publishes once more. */
+	seen.handling.revision = 1;
+	take(store, true);
+	assert_int_equal(handling_of(store).revision, 2);
+	assert_int_equal(publish(store), 1);
+	assert_int_equal(seen.handling.revision, 2);
+	seen.handling.revision = UINT64_MAX;
+	take(store, true);
+	assert_int_equal(stats_of(store).deliveries_refused, 1);
+	assert_int_equal(handling_of(store).revision, 2);
+	seen.handling.revision = 3;
+	seen.handling.silenced_until_real_ns = UINT64_MAX;
+	take(store, true);
+	assert_true(handling_of(store).silenced_until_real_ns <=
+		    nt_clock_real_ns() + NT_STORE_MAX_SILENCE_NS);
+}
+
+static int set_up_flapping(void **state)
+{
+	const struct nt_store_options options = {
+		.path = path,
+		.receiver = receivers,
+		.receivers = 1,
+		.shared = true,
+		.flap = {.changes = 1, .window_ns = NT_DAY, .quiet_ns = NT_DAY},
+	};
+
+	published = flushed = 0;
+	flush_result = 0;
+	return set_up_files(state) || open_with(&options) || open_other();
+}
+
+static void change_at(const char *id, const char *incident_state, uint64_t version,
+		      uint64_t before_ns)
+{
+	struct nt_wire_incident incident = make(id, incident_state, version);
+	const struct nt_sink sink = nt_store_sink(store);
+
+	incident.since_real_ns -= before_ns;
+	incident.seen_real_ns -= before_ns;
+	incident.until_real_ns -= incident.until_real_ns ? before_ns : 0;
+	assert_int_equal(sink.incident(sink.data, &incident), 0);
+}
+
+/* It flaps for hours, and its shard moves meanwhile. */
+static void an_end_that_is_held_for_long_is_told_by_the_next_owner(void **state)
+{
+	(void)state;
+	change_at("i1", "firing", 2, 5 * NT_HOUR);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i1_firing_critical");
+	change_at("i1", "resolved", 3, 5 * NT_HOUR - NT_MINUTE);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i1_resolved");
+	change_at("i2", "firing", 2, 4 * NT_HOUR);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i2_firing_critical");
+	assert_int_equal(publish(store), 2);
+	change_at("i2", "resolved", 3, 4 * NT_HOUR - NT_MINUTE);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "");
+	assert_int_equal(publish(store), 1);
+	assert_string_equal(seen.id, "i2");
+	take(other, false);
+	adopt(other);
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "msg_i2_resolved");
+	assert_string_equal(send_from(other, NT_OUTBOX_SENT), "");
+	/* The former owner gets the shard back, and does not say it again. */
+	assert_int_equal(publish(other), 1);
+	take(store, false);
+	adopt(store);
+	nt_store_tick(store, nt_clock_real_ns() + 2 * NT_DAY);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "");
+}
+
+static void an_end_that_is_held_for_long_stays_held_after_a_restart(void **state)
+{
+	const struct nt_sink sink = nt_store_sink(store);
+
+	(void)state;
+	change_at("i1", "firing", 2, 5 * NT_HOUR);
+	change_at("i1", "resolved", 3, 5 * NT_HOUR - NT_MINUTE);
+	change_at("i2", "firing", 2, 4 * NT_HOUR);
+	while (*send_from(store, NT_OUTBOX_SENT))
+		;
+	change_at("i2", "resolved", 3, 4 * NT_HOUR - NT_MINUTE);
+	assert_int_equal(sink.release(sink.data, SHARD), 0);
+	adopt(store);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "");
+	nt_store_tick(store, nt_clock_real_ns() + 2 * NT_DAY);
+	assert_string_equal(send_from(store, NT_OUTBOX_SENT), "msg_i2_resolved");
+}
+
 static void states_of_shards_do_not_touch_each_other(void **state)
 {
 	struct nt_state_set one = whole, two = whole;
@@ -313,6 +515,8 @@ static void a_store_of_the_first_version_is_taken_over_with_its_state(void **sta
 	assert_int_equal(publish(store), 0);
 }
 
+#define TEST_FLAPPING(fn) cmocka_unit_test_setup_teardown(fn, set_up_flapping, tear_down_two)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +535,13 @@ int main(void)
 		TEST_TWO(what_the_bus_did_not_take_is_published_again),
 		TEST_TWO(many_changes_are_published_batch_by_batch_and_each_once),
 		TEST_TWO(deliveries_that_make_no_sense_are_passed_over_and_counted),
+		TEST_TWO(a_silence_goes_on_at_the_next_owner),
+		TEST_TWO(a_silence_that_is_taken_back_ends_at_the_next_owner_too),
+		TEST_TWO(a_silence_survives_a_restart_on_a_shared_bus),
+		TEST_TWO(what_was_attempted_before_a_silence_goes_on_at_the_next_owner),
+		TEST_TWO(an_older_handling_is_corrected_and_a_senseless_one_refused),
+		TEST_FLAPPING(an_end_that_is_held_for_long_is_told_by_the_next_owner),
+		TEST_FLAPPING(an_end_that_is_held_for_long_stays_held_after_a_restart),
 		TEST_TWO(states_of_shards_do_not_touch_each_other),
 		TEST_FILE(a_store_of_the_first_version_is_taken_over_with_its_state),
 	};

@@ -320,6 +320,9 @@ static void success_is_what_the_service_says(void **state)
 		{NT_RECEIVER_DINGTALK, 200, "{\"errcode\":0,\"errmsg\":\"ok\"}", NT_ATTEMPT_TAKEN},
 		{NT_RECEIVER_DINGTALK, 200, "{\"errcode\":310000}", NT_ATTEMPT_REFUSED},
 		{NT_RECEIVER_DINGTALK, 200, "{\"errcode\":-1}", NT_ATTEMPT_LATER},
+		/* Of a gateway before the service. */
+		{NT_RECEIVER_FEISHU, 502, "{\"code\":502}", NT_ATTEMPT_LATER, 0},
+		{NT_RECEIVER_FEISHU, 429, "{\"code\":99991400}", NT_ATTEMPT_LATER, 0},
 		{NT_RECEIVER_DINGTALK, 200, "{\"errcode\":130101}", NT_ATTEMPT_LATER,
 		 10 * NT_MINUTE},
 		{NT_RECEIVER_WECOM, 200, "{\"errcode\":0}", NT_ATTEMPT_TAKEN},
