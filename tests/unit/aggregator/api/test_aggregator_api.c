@@ -7,26 +7,85 @@
 
 /* ---- what another aggregator owns ----------------------------------------------------------------- */
 
+static struct nt_snapshot_job *head_of(const char *id, const char *key, uint32_t attempt)
+{
+	struct nt_snapshot_job *job = nt_snapshot_job_new();
+
+	assert_non_null(job);
+	(void)snprintf(job->id, sizeof(job->id), "%s", id);
+	job->key = key;
+	job->name = "llm-70b";
+	job->owner = "";
+	job->is_summary = true;
+	job->attempt = attempt;
+	job->size = job->live = 8;
+	return job;
+}
+
+static void post_jobs(struct nt_snapshot_job *const *job, size_t count)
+{
+	struct nt_snapshot *snapshot = nt_snapshot_new();
+	const struct nt_snapshot_job **list =
+		nt_snapshot_alloc(snapshot, count, sizeof(const struct nt_snapshot_job *));
+
+	assert_true(snapshot && list);
+	for (size_t i = 0; i < count; i++)
+		list[i] = job[i];
+	snapshot->job = list;
+	snapshot->jobs = count;
+	nt_board_post(board, snapshot);
+}
+
 /* In place of the snapshot: one job, of which there is only a head. */
 static void show_head(const char *owner)
 {
-	struct nt_snapshot *snapshot = nt_snapshot_new();
-	struct nt_snapshot_job *job = nt_snapshot_job_new();
-	const struct nt_snapshot_job **list =
-		nt_snapshot_alloc(snapshot, 1, sizeof(const struct nt_snapshot_job *));
+	struct nt_snapshot_job *job = head_of("00000000000000aa", "10.0.0.1:29500/run", 1);
 
-	assert_true(snapshot && job && list);
-	(void)snprintf(job->id, sizeof(job->id), "00000000000000aa");
-	job->key = "10.0.0.1:29500/run";
-	job->name = "llm-70b";
 	job->owner = owner;
-	job->is_summary = true;
-	job->attempt = 1;
-	job->size = job->live = 8;
-	list[0] = job;
-	snapshot->job = list;
-	snapshot->jobs = 1;
-	nt_board_post(board, snapshot);
+	post_jobs(&job, 1);
+}
+
+static void put_for(const char *id, const char *key, uint32_t attempt)
+{
+	struct nt_wire_incident incident = nt_test_incident(id, "firing", &nt_test_rank_5, 1);
+	const struct nt_sink sink = nt_store_sink(store);
+
+	incident.job_key = key;
+	incident.attempt = attempt;
+	assert_int_equal(sink.incident(sink.data, &incident), 0);
+}
+
+static void jobs_of_other_aggregators_have_all_their_incidents(void **state)
+{
+	struct nt_snapshot_job *const job[] = {
+		head_of("00000000000000c3", "b", 2),
+		head_of("00000000000000a1", "b", 1),
+		head_of("00000000000000b2", "a", 1),
+	};
+	static const size_t counts[] = {0, 1, 150};
+	nt_autojson json_t *list = NULL, *one = NULL;
+	char id[16];
+
+	(void)state;
+	for (size_t i = 0; i < counts[2]; i++) {
+		(void)snprintf(id, sizeof(id), "%zu", i);
+		put_for(id, "a", 1);
+	}
+	put_for("of b", "b", 1);
+	put_for("of none", "b", 3);
+	post_jobs(job, 3);
+	list = get("/api/v1/jobs");
+	assert_string_equal(names(list, "id"),
+			    "00000000000000a1 00000000000000b2 00000000000000c3 ");
+	for (size_t i = 0; i < 3; i++) {
+		static const size_t order[] = {1, 2, 0};
+		const json_t *item = json_array_get(json_object_get(list, "items"), i);
+
+		assert_int_equal(json_array_size(json_object_get(item, "incidents")),
+				 counts[order[i]]);
+	}
+	one = get("/api/v1/jobs/00000000000000b2");
+	assert_int_equal(json_array_size(json_object_get(one, "incidents")), counts[2]);
 }
 
 static void a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it(void **state)
@@ -562,6 +621,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it),
+		TEST(jobs_of_other_aggregators_have_all_their_incidents),
 		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
 		TEST(a_slow_rank_says_whether_it_is_still_observed),
