@@ -102,6 +102,60 @@ static void a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it(void 
 	assert_string_equal(names(slow, "incident"), "theirs ");
 }
 
+static void count_slow_ranks(const char *parameters, size_t count)
+{
+	nt_autojson json_t *list = NULL;
+	char target[128];
+
+	(void)snprintf(target, sizeof(target), "/api/v1/slow-ranks?limit=1000%s", parameters);
+	list = get(target);
+	assert_int_equal(json_array_size(json_object_get(list, "items")), count);
+	assert_true(json_is_null(json_object_get(list, "next")) == (count < 1000));
+}
+
+static void slow_ranks_are_found_behind_many_incidents_of_others(void **state)
+{
+	enum { OTHERS = NT_STORE_MAX_PAGE + 5 };
+	char id[16];
+
+	(void)state;
+	put("theirs", "firing");
+	for (int i = 0; i < OTHERS; i++) {
+		(void)snprintf(id, sizeof(id), "%d", i);
+		put_for(id, "not shown", 1);
+	}
+	show_head("");
+	count_slow_ranks("", 1);
+	count_slow_ranks("&at=2026-11-21T03:00:12Z", 1000);
+	count_slow_ranks("&at=2026-11-21T03:00:12Z&cursor=s3ff4f5c28f5c28f6-0-994", 6);
+}
+
+static void more_slow_ranks_than_fit_are_409(void **state)
+{
+	static struct nt_culprit culprit[NT_WIRE_MAX_CULPRITS];
+	static const char *const ids[] = {"a", "b", "c", "d"};
+
+	(void)state;
+	for (size_t i = 0; i < NT_WIRE_MAX_CULPRITS; i++) {
+		culprit[i] = nt_test_rank_5;
+		culprit[i].peer_count = 0;
+	}
+	for (size_t i = 0; i < 4; i++) {
+		struct nt_wire_incident incident =
+			nt_test_incident(ids[i], "firing", culprit, NT_WIRE_MAX_CULPRITS);
+		const struct nt_sink sink = nt_store_sink(store);
+
+		count_slow_ranks("&at=2026-11-21T03:00:12Z", i ? 1000 : 0);
+		assert_int_equal(sink.incident(sink.data, &incident), 0);
+	}
+	/* The first snapshot has the job: nothing of it is read from the store. */
+	count_slow_ranks("", 2);
+	check_problem("/api/v1/slow-ranks?at=2026-11-21T03:00:12Z", 409, "too_many_incidents");
+	show_head("");
+	check_problem("/api/v1/slow-ranks", 409, "too_many_incidents");
+	count_slow_ranks("&class=network", 0);
+}
+
 static void who_owns_a_job_is_named_where_its_ranks_are_asked_for(void **state)
 {
 	nt_autojson json_t *problem = NULL, *unknown = NULL;
@@ -622,6 +676,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it),
 		TEST(jobs_of_other_aggregators_have_all_their_incidents),
+		TEST(slow_ranks_are_found_behind_many_incidents_of_others),
+		TEST(more_slow_ranks_than_fit_are_409),
 		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
 		TEST(a_slow_rank_says_whether_it_is_still_observed),
