@@ -326,8 +326,8 @@ static json_t *operations(const struct nt_snapshot_rank *rank)
 		failed |= set(object, "operation", nt_json_text(nt_op_name(op->op)));
 		failed |= set(object, "rank", json_integer(op->comm_rank));
 		failed |= set(object, "size", json_integer(op->comm_size));
-		failed |= set(object, "calls", json_integer((json_int_t)op->calls));
-		failed |= set(object, "bytes", json_integer((json_int_t)op->bytes));
+		failed |= set(object, "calls", nt_api_count(op->calls));
+		failed |= set(object, "bytes", nt_api_count(op->bytes));
 		if (failed || json_array_append(array, object))
 			return NULL;
 	}
@@ -416,13 +416,13 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 {
 	int failed = 0;
 
-	failed |= set(object, "steps", json_integer((json_int_t)rank->total_steps));
-	failed |= set(object, "launches", json_integer((json_int_t)rank->launches));
-	failed |= set(object, "copies", json_integer((json_int_t)rank->copies));
-	failed |= set(object, "copy_bytes", json_integer((json_int_t)rank->copy_bytes));
-	failed |= set(object, "allocations", json_integer((json_int_t)rank->allocs));
-	failed |= set(object, "allocation_bytes", json_integer((json_int_t)rank->alloc_bytes));
-	failed |= set(object, "lost_events", json_integer((json_int_t)rank->lost));
+	failed |= set(object, "steps", nt_api_count(rank->total_steps));
+	failed |= set(object, "launches", nt_api_count(rank->launches));
+	failed |= set(object, "copies", nt_api_count(rank->copies));
+	failed |= set(object, "copy_bytes", nt_api_count(rank->copy_bytes));
+	failed |= set(object, "allocations", nt_api_count(rank->allocs));
+	failed |= set(object, "allocation_bytes", nt_api_count(rank->alloc_bytes));
+	failed |= set(object, "lost_events", nt_api_count(rank->lost));
 	failed |= set(object, "sampled", nt_json_number(rank->sampled));
 	failed |= set(object, "shed", nt_api_shed(rank->shed));
 	failed |= set(object, "level", json_integer(rank->level));

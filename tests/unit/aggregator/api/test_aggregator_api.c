@@ -242,6 +242,7 @@ static void slow_ranks_of_a_past_time_come_from_the_store(void **state)
 		{"2026-11-21T03:00:11Z", ""},    {"2026-11-21T03:00:12Z", "a1 "},
 		{"2026-11-21T03:59:59Z", "a1 "}, {"2026-11-21T04:00:12Z", ""},
 		{"1969-01-01T00:00:00Z", ""},    {"9999-01-01T00:00:00Z", ""},
+		{"2300-01-01T00:00:00Z", ""},
 	};
 
 	(void)state;
@@ -287,6 +288,7 @@ static void slow_ranks_are_filtered_by_job_class_and_time(void **state)
 		{"/api/v1/slow-ranks?since=2026-11-21T03:00:13Z", ""},
 		{"/api/v1/slow-ranks?since=1600-01-01T00:00:00Z", "node rank "},
 		{"/api/v1/slow-ranks?since=9999-01-01T00:00:00Z", ""},
+		{"/api/v1/slow-ranks?since=1970-01-01T00:00:00%2B01:00", "node rank "},
 	};
 
 	(void)state;
@@ -302,6 +304,9 @@ static void parameters_that_are_wrong_are_400(void **state)
 	(void)state;
 	check_problem("/api/v1/slow-ranks?class=slow", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?since=yesterday", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?since=2026-02-30T00:00:00Z", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?at=2026-13-01T00:00:00Z", 400, "bad_parameter");
+	check_problem("/api/v1/incidents?since=2026-11-21T24:00:00Z", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?job=", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?limit=0", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?limit=1001", 400, "bad_parameter");
@@ -388,6 +393,38 @@ static void ranks_tell_their_calls_and_bytes_exactly(void **state)
 	assert_int_equal(json_integer_value(json_object_get(op, "bytes")), 1LL << 40);
 	assert_string_equal(text(json_object_get(rank, "inside"), "operation"), "all-reduce");
 	assert_string_equal(text(rank, "state"), "running");
+}
+
+/* The agent sends what it likes. */
+static void counters_beyond_json_are_the_largest_number(void **state)
+{
+	struct nt_snapshot *snapshot = nt_test_snapshot();
+	struct nt_snapshot_rank *rank =
+		(struct nt_snapshot_rank *)(uintptr_t)slow_job(snapshot)->rank;
+	nt_autojson json_t *list = NULL, *communicators = NULL;
+	struct nt_snapshot_op op = *rank[0].op;
+	const json_t *item;
+
+	(void)state;
+	op.calls = UINT64_MAX;
+	op.bytes = 1ULL << 63;
+	for (int i = 0; i < 2; i++) {
+		rank[i].launches = rank[i].lost = UINT64_MAX;
+		rank[i].op = &op;
+		rank[i].ops = 1;
+	}
+	nt_board_post(board, snapshot);
+	list = get("/api/v1/jobs/00000000000000a1/ranks");
+	item = json_array_get(json_object_get(list, "items"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "launches")), INT64_MAX);
+	assert_int_equal(json_integer_value(json_object_get(item, "lost_events")), INT64_MAX);
+	item = json_array_get(json_object_get(item, "operations"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "calls")), INT64_MAX);
+	communicators = get("/api/v1/jobs/00000000000000a1/communicators");
+	item = json_array_get(json_object_get(communicators, "items"), 0);
+	item = json_array_get(json_object_get(item, "operations"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "calls")), INT64_MAX);
+	assert_int_equal(json_integer_value(json_object_get(item, "bytes")), INT64_MAX);
 }
 
 static void pages_of_ranks_miss_none(void **state)
@@ -596,7 +633,7 @@ static void incidents_come_newest_first_and_page_by_page(void **state)
 
 static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 {
-	nt_autojson json_t *by_id = NULL, *other = NULL, *firing = NULL;
+	nt_autojson json_t *by_id = NULL, *other = NULL, *firing = NULL, *future = NULL;
 
 	(void)state;
 	put("a", "resolved");
@@ -604,6 +641,8 @@ static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 	by_id = get("/api/v1/incidents?job=00000000000000a1");
 	other = get("/api/v1/incidents?job=00000000000000b2");
 	firing = get("/api/v1/incidents?state=firing&severity=critical&class=compute");
+	future = get("/api/v1/incidents?since=2300-01-01T00:00:00Z");
+	assert_string_equal(names(future, "id"), "");
 	assert_string_equal(names(by_id, "id"), "b a ");
 	assert_string_equal(names(other, "id"), "");
 	assert_string_equal(names(firing, "id"), "b ");
@@ -691,6 +730,7 @@ int main(void)
 		TEST(a_job_tells_its_open_incidents_and_its_step),
 		TEST(what_is_not_there_is_404),
 		TEST(ranks_tell_their_calls_and_bytes_exactly),
+		TEST(counters_beyond_json_are_the_largest_number),
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),
