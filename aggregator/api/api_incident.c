@@ -358,33 +358,70 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 
 /* ---- incidents ------------------------------------------------------------------------------- */
 
+static int compare_ids(const void *a, const void *b)
+{
+	const struct nt_wire_incident *one = *(const struct nt_wire_incident *const *)a;
+	const struct nt_wire_incident *other = *(const struct nt_wire_incident *const *)b;
+
+	return strcmp(one->id, other->id);
+}
+
+static bool is_listed(const struct nt_wire_incident *incident, const struct nt_api_query *query)
+{
+	return (!query->class || is_same(query->class, incident->class)) &&
+	       (!query->state || is_same(query->state, incident->state)) &&
+	       (!query->severity || is_same(query->severity, incident->severity)) &&
+	       incident->since_real_ns >= query->since_ns &&
+	       (!query->cursor || strcmp(incident->id, query->cursor + 1) > 0);
+}
+
+/* Those after the cursor, by id. */
+static int find_listed(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
+		       const struct nt_wire_incident ***ret_incident, size_t *ret_count)
+{
+	const struct nt_wire_incident **incident;
+	size_t most = 1, count = 0;
+
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++)
+		most += snapshot->job[i]->incidents;
+	incident = calloc(most, sizeof(*incident));
+	if (!incident)
+		return -ENOMEM;
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (query->job && !nt_snapshot_job_matches(job, query->job))
+			continue;
+		for (size_t k = 0; k < job->incidents; k++)
+			if (is_listed(job->incident[k], query))
+				incident[count++] = job->incident[k];
+	}
+	qsort(incident, count, sizeof(*incident), compare_ids);
+	*ret_incident = incident;
+	*ret_count = count;
+	return 0;
+}
+
 /* Without a store only open incidents are known. */
 static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 		     struct nt_httpd_reply *reply)
 {
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
+	nt_autofree const struct nt_wire_incident **incident = NULL;
 	nt_autojson json_t *items = json_array();
+	char next[NT_STORE_MAX_NAME + 2] = "";
+	size_t count;
+	int r = find_listed(snapshot, query, &incident, &count);
 
-	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
-		const struct nt_snapshot_job *job = snapshot->job[i];
-
-		if (query->job && !nt_snapshot_job_matches(job, query->job))
-			continue;
-		for (size_t k = 0; k < job->incidents; k++) {
-			const struct nt_wire_incident *incident = job->incident[k];
-
-			if ((query->class && !is_same(query->class, incident->class)) ||
-			    (query->state && !is_same(query->state, incident->state)) ||
-			    (query->severity && !is_same(query->severity, incident->severity)) ||
-			    incident->since_real_ns < query->since_ns ||
-			    json_array_size(items) == query->limit)
-				continue;
-			if (json_array_append_new(items, nt_json_incident(incident)))
-				return -ENOMEM;
-		}
-	}
-	return nt_api_reply_list(reply, nt_take(items), NULL);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count && i < query->limit; i++)
+		if (json_array_append_new(items, nt_json_incident(incident[i])))
+			return -ENOMEM;
+	if (count > query->limit)
+		(void)snprintf(next, sizeof(next), "o%s", incident[query->limit - 1]->id);
+	return nt_api_reply_list(reply, nt_take(items), next);
 }
 
 static int list_stored(const struct nt_api *api, const struct nt_api_query *query, uint64_t before,
@@ -435,7 +472,9 @@ int nt_api_incidents(void *data, const struct nt_httpd_request *request,
 	r = nt_api_query_read(request, "firing resolved", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor &&
+	if (query.cursor && !api->options.store && (query.cursor[0] != 'o' || !query.cursor[1]))
+		return nt_api_bad_cursor(request, reply);
+	if (query.cursor && api->options.store &&
 	    (query.cursor[0] != 'i' ||
 	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 1, INT64_MAX, &before) < 0))
 		return nt_api_bad_cursor(request, reply);

@@ -316,6 +316,7 @@ static void parameters_that_are_wrong_are_400(void **state)
 	check_problem("/api/v1/jobs?state=slow", 400, "bad_parameter");
 	check_problem("/api/v1/jobs/00000000000000a1/ranks?cursor=r-1", 400, "bad_cursor");
 	check_problem("/api/v1/incidents?cursor=i0", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?cursor=oa", 400, "bad_cursor");
 	check_problem("/api/v1/incidents?state=pending", 400, "bad_parameter");
 	check_problem("/api/v1/incidents?severity=", 400, "bad_parameter");
 	check_problem("/api/v1/nodes?cursor=x", 400, "bad_cursor");
@@ -651,7 +652,9 @@ static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 {
 	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/links"), *page = NULL;
-	nt_autojson json_t *rest = NULL, *none = NULL;
+	nt_autojson json_t *rest = NULL, *none = NULL, *fewer = NULL;
+	struct nt_snapshot *snapshot;
+	char target[256];
 	const json_t *items = json_object_get(list, "items"), *first, *second, *third, *end;
 
 	(void)state;
@@ -686,17 +689,28 @@ static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 	assert_int_equal(json_integer_value(json_object_get(list, "over_cap")), 7);
 	assert_int_equal(json_array_size(json_object_get(list, "not_visible")), 2);
 	page = get("/api/v1/jobs/00000000000000a1/links?limit=1");
-	assert_string_equal(nt_json_get_text(page, "next", ""), "l1");
-	rest = get("/api/v1/jobs/00000000000000a1/links?limit=2&cursor=l1");
+	(void)snprintf(target, sizeof(target), "/api/v1/jobs/00000000000000a1/links?cursor=%s",
+		       text(page, "next"));
+	rest = get(target);
 	assert_int_equal(json_array_size(json_object_get(rest, "items")), 2);
 	assert_true(json_is_null(json_object_get(rest, "next")));
+	/* The first link is gone meanwhile: no other one is skipped. */
+	snapshot = nt_test_snapshot();
+	slow_job(snapshot)->link++;
+	slow_job(snapshot)->links--;
+	nt_board_post(board, snapshot);
+	fewer = get(target);
+	assert_true(json_equal(json_object_get(fewer, "items"), json_object_get(rest, "items")));
+	check_problem("/api/v1/jobs/00000000000000a1/links?cursor=l1", 400, "bad_cursor");
+	check_problem("/api/v1/jobs/00000000000000a1/links?cursor=l1-0-1-", 400, "bad_cursor");
+	check_problem("/api/v1/jobs/00000000000000a1/links?cursor=l1-0-1-1-1", 400, "bad_cursor");
 	none = get("/api/v1/jobs/00000000000000b2/links");
 	assert_int_equal(json_array_size(json_object_get(none, "items")), 0);
 }
 
 static void without_a_store_the_open_incidents_are_shown(void **state)
 {
-	nt_autojson json_t *list = NULL, *info = NULL;
+	nt_autojson json_t *list = NULL, *info = NULL, *page = NULL, *rest = NULL;
 
 	(void)state;
 	nt_store_close(store);
@@ -708,6 +722,14 @@ static void without_a_store_the_open_incidents_are_shown(void **state)
 			    "00000000000000f1 00000000000000f2 00000000000000f3 ");
 	info = get("/api/v1/incidents?severity=info");
 	assert_string_equal(names(info, "id"), "00000000000000f3 ");
+	page = get("/api/v1/incidents?limit=2");
+	assert_string_equal(names(page, "id"), "00000000000000f1 00000000000000f2 ");
+	assert_string_equal(text(page, "next"), "o00000000000000f2");
+	rest = get("/api/v1/incidents?limit=2&cursor=o00000000000000f2");
+	assert_string_equal(names(rest, "id"), "00000000000000f3 ");
+	assert_true(json_is_null(json_object_get(rest, "next")));
+	check_problem("/api/v1/incidents?cursor=i1", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?cursor=o", 400, "bad_cursor");
 }
 
 int main(void)
