@@ -178,20 +178,21 @@ static bool is_of_job(const struct nt_snapshot *snapshot, const char *key, const
 	return false;
 }
 
-/* A running job that is asked for, else one that has ended. NULL: the snapshot has none. */
-static const struct nt_snapshot_job *find_asked(const struct nt_snapshot *snapshot,
-						const char *asked)
+/* A running job that is asked for, else one that has ended. False: the snapshot has none. */
+static bool find_asked(const struct nt_snapshot *snapshot, const char *asked,
+		       const struct nt_snapshot_job **ret_job)
 {
-	const struct nt_snapshot_job *found = NULL;
+	for (int ended = 0; ended < 2; ended++) {
+		for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+			const struct nt_snapshot_job *job = snapshot->job[i];
 
-	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
-		const struct nt_snapshot_job *job = snapshot->job[i];
-
-		if (nt_snapshot_job_matches(job, asked) &&
-		    (!found || (found->ended_ns && !job->ended_ns)))
-			found = job;
+			if (!job->ended_ns != !ended || !nt_snapshot_job_matches(job, asked))
+				continue;
+			*ret_job = job;
+			return true;
+		}
 	}
-	return found;
+	return false;
 }
 
 static json_t *list_json(struct nt_profile_desk *desk, const struct nt_snapshot *snapshot,
@@ -219,6 +220,7 @@ int nt_api_profiles(void *data, const struct nt_httpd_request *request,
 	const struct nt_snapshot_job *job = NULL;
 	nt_autojson json_t *items = NULL;
 	struct nt_api_query query;
+	bool is_known;
 	int r;
 
 	if (!api->options.profile_desk)
@@ -226,15 +228,15 @@ int nt_api_profiles(void *data, const struct nt_httpd_request *request,
 	r = nt_api_query_read(request, "", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.job)
-		job = find_asked(snapshot, query.job);
-	items = list_json(api->options.profile_desk, snapshot, query.job, job && !job->ended_ns);
+	is_known = query.job && find_asked(snapshot, query.job, &job);
+	items = list_json(api->options.profile_desk, snapshot, query.job,
+			  is_known && !job->ended_ns);
 	if (!items)
 		return -ENOMEM;
 	if (query.job && !json_array_size(items)) {
-		if (job && job->is_summary)
+		if (is_known && job->is_summary)
 			return nt_api_reply_elsewhere(job, request, reply);
-		if (!job)
+		if (!is_known)
 			return nt_httpd_problem(reply, request, 404, "no_such_job",
 						"no job is named '%.255s'", query.job);
 	}

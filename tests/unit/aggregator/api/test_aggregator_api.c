@@ -64,7 +64,7 @@ static void jobs_of_other_aggregators_have_all_their_incidents(void **state)
 	};
 	static const size_t counts[] = {0, 1, 150};
 	nt_autojson json_t *list = NULL, *one = NULL;
-	char id[16];
+	char id[32];
 
 	(void)state;
 	for (size_t i = 0; i < counts[2]; i++) {

@@ -210,6 +210,7 @@ static void profiles_of_a_job_that_has_ended_are_listed(void **state)
 
 	(void)state;
 	begun = request_one(path, &id);
+	assert_string_equal(text(begun, "job_key"), "10.0.0.1:29500/run");
 	none = get("/api/v1/profiles?job=resnet");
 	assert_string_equal(names(none, "rank"), "");
 	((struct nt_snapshot_job *)(uintptr_t)snapshot->job[0])->ended_ns = NT_TEST_TIME_NS;
