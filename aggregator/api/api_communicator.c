@@ -58,6 +58,14 @@ static int collect(const struct nt_snapshot_job *job, const uint64_t *after,
 	return 0;
 }
 
+/* Counters of agents may have any value. */
+static uint64_t saturating_sum(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 static json_t *operation_json(enum nt_op kind, const struct member_op *op, size_t count)
 {
 	nt_autojson json_t *object = json_object();
@@ -68,16 +76,16 @@ static json_t *operation_json(enum nt_op kind, const struct member_op *op, size_
 	for (size_t i = 0; i < count; i++) {
 		if (op[i].op->op != kind)
 			continue;
-		calls += op[i].op->calls;
-		bytes += op[i].op->bytes;
+		calls = saturating_sum(calls, op[i].op->calls);
+		bytes = saturating_sum(bytes, op[i].op->bytes);
 		ranks++;
 	}
 	if (!ranks)
 		return json_null();
 	failed |= set(object, "operation", nt_json_text(nt_op_name(kind)));
 	failed |= set(object, "ranks", json_integer((json_int_t)ranks));
-	failed |= set(object, "calls", json_integer((json_int_t)calls));
-	failed |= set(object, "bytes", json_integer((json_int_t)bytes));
+	failed |= set(object, "calls", nt_api_count(calls));
+	failed |= set(object, "bytes", nt_api_count(bytes));
 	return failed ? NULL : nt_take(object);
 }
 

@@ -11,6 +11,9 @@
 
 enum {
 	PAGE_NUMBERS = 1 << 18, /* peers and ranks after which a page ends */
+	/* Of one request from the store; its own incidents, which are in memory, do not count. */
+	STORED_ROWS = 50000,
+	STORED_NUMBERS = 1 << 22,
 };
 
 /* One row of /slow-ranks: a culprit of an open incident. */
@@ -23,6 +26,8 @@ struct slow_rank_row {
 struct slow_rank_rows {
 	struct slow_rank_row *row;
 	size_t count, cap;
+	struct nt_store_page *page; /* which the rows from the store borrow */
+	size_t pages, stored, numbers;
 };
 
 static bool is_same(const char *a, const char *b)
@@ -55,6 +60,9 @@ static int add_row(struct slow_rank_rows *rows, const struct slow_rank_row *more
 
 static void release_rows(struct slow_rank_rows *rows)
 {
+	for (size_t i = 0; i < rows->pages; i++)
+		nt_store_page_release(&rows->page[i]);
+	free(rows->page);
 	free(rows->row);
 }
 
@@ -105,63 +113,88 @@ const struct nt_snapshot_job *nt_api_find_elsewhere(const struct nt_snapshot *sn
 	return found;
 }
 
-/* Incidents of other aggregators are only in the store. The rows borrow the page. */
-static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
-			  const struct nt_api_query *query, struct nt_store_page *page,
-			  struct slow_rank_rows *rows)
+/* -E2BIG: the store has too many. */
+static int add_stored(struct slow_rank_rows *rows, const struct nt_snapshot_job *job,
+		      const struct nt_wire_incident *incident)
 {
-	const struct nt_snapshot_job *job =
-		query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
-	const struct nt_store_filter filter = {
-		.job = job ? job->key : query->job,
-		.attempt = job ? job->attempt : 0,
-		.class = query->class,
-		.state = "firing",
-		.since_ns = query->since_ns,
-		.limit = NT_STORE_MAX_PAGE,
-	};
-	bool shares = false;
-	int r;
+	const size_t before = rows->count;
+	int r = add_culprits(rows, job, incident);
 
-	for (size_t i = 0; i < snapshot->jobs && !shares; i++)
-		shares = snapshot->job[i]->is_summary;
-	if (!shares || !api->options.store)
-		return 0;
-	r = nt_store_list(api->options.store, &filter, page);
+	rows->stored += rows->count - before;
+	for (size_t i = 0; r == 0 && i < incident->culprits; i++)
+		rows->numbers += incident->culprit[i].peer_count + incident->culprit[i].rank_count;
+	return r == 0 && (rows->stored > STORED_ROWS || rows->numbers > STORED_NUMBERS) ? -E2BIG
+											: r;
+}
+
+/* Those that are not needed are released at once. */
+static int add_page(struct slow_rank_rows *rows, struct nt_store_page *page,
+		    const struct nt_snapshot *snapshot, const struct nt_api_query *query)
+{
+	int r = 0;
+
 	for (size_t i = 0; r == 0 && i < page->count; i++) {
 		const struct nt_wire_incident *incident = &page->incident[i]->incident;
-		const struct nt_snapshot_job *elsewhere = nt_api_find_elsewhere(snapshot, incident);
+		const struct nt_snapshot_job *elsewhere =
+			query->has_at ? NULL : nt_api_find_elsewhere(snapshot, incident);
 
-		if (elsewhere && is_slow(incident, query))
-			r = add_culprits(rows, elsewhere, incident);
+		if (is_slow(incident, query) && (query->has_at || elsewhere)) {
+			r = add_stored(rows, elsewhere, incident);
+			continue;
+		}
+		nt_message_free(page->incident[i]);
+		page->incident[i] = NULL;
 	}
 	return r;
 }
 
-/* Those at a past time, from the store. Returns 1 if the store has too many. */
-static int collect_past(const struct nt_api *api, const struct nt_snapshot *snapshot,
-			const struct nt_api_query *query, struct nt_store_page *page,
-			struct slow_rank_rows *rows)
+static int collect_pages(const struct nt_api *api, const struct nt_snapshot *snapshot,
+			 const struct nt_api_query *query, struct nt_store_filter *filter,
+			 struct slow_rank_rows *rows)
+{
+	int r;
+
+	do {
+		struct nt_store_page *page =
+			reallocarray(rows->page, rows->pages + 1, sizeof(*page));
+
+		if (!page)
+			return -ENOMEM;
+		rows->page = page;
+		page += rows->pages;
+		*page = (struct nt_store_page){0};
+		r = nt_store_list(api->options.store, filter, page);
+		if (r < 0)
+			return r;
+		rows->pages++;
+		r = add_page(rows, page, snapshot, query);
+		filter->before = page->next;
+	} while (r == 0 && filter->before);
+	return r;
+}
+
+/* Incidents of other aggregators, and those at a past time, are only in the store. */
+static int collect_stored(const struct nt_api *api, const struct nt_snapshot *snapshot,
+			  const struct nt_api_query *query, struct slow_rank_rows *rows)
 {
 	const struct nt_snapshot_job *job =
 		snapshot && query->job ? nt_snapshot_find(snapshot, query->job) : NULL;
-	const struct nt_store_filter filter = {
+	struct nt_store_filter filter = {
 		.job = job ? job->key : query->job,
 		.attempt = job ? job->attempt : 0,
 		.class = query->class,
+		.state = query->has_at ? NULL : "firing",
 		.since_ns = query->since_ns,
-		.at_ns = query->at_ns ? query->at_ns : 1,
+		.at_ns = query->has_at && !query->at_ns ? 1 : query->at_ns,
 		.limit = NT_STORE_MAX_PAGE,
 	};
-	int r;
+	bool shares = query->has_at;
 
-	if (!api->options.store)
+	for (size_t i = 0; snapshot && i < snapshot->jobs && !shares; i++)
+		shares = snapshot->job[i]->is_summary;
+	if (!shares || !api->options.store)
 		return 0;
-	r = nt_store_list(api->options.store, &filter, page);
-	for (size_t i = 0; r == 0 && i < page->count; i++)
-		if (is_slow(&page->incident[i]->incident, query))
-			r = add_culprits(rows, NULL, &page->incident[i]->incident);
-	return r == 0 && page->next ? 1 : r;
+	return collect_pages(api, snapshot, query, &filter, rows);
 }
 
 /* A cursor holds a position in the order, so paging continues if its row has disappeared. */
@@ -296,7 +329,6 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
 	__attribute__((cleanup(release_rows))) struct slow_rank_rows rows = {0};
-	nt_autopage struct nt_store_page page = {0};
 	struct nt_api_query query;
 	struct slow_rank_cursor cursor;
 	size_t first = 0;
@@ -307,22 +339,16 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 		return r < 0 ? r : 0;
 	if (query.cursor && parse_cursor(query.cursor, &cursor) < 0)
 		return nt_api_bad_cursor(request, reply);
-	if (query.has_at) {
-		r = collect_past(api, snapshot, &query, &page, &rows);
-		if (r > 0)
-			return nt_httpd_problem(reply, request, 409, "too_many_incidents",
-						"more than %d incidents were open at that time; "
-						"ask for a job or a class",
-						NT_STORE_MAX_PAGE);
-		if (r < 0)
-			return r;
-	} else if (snapshot) {
+	if (!query.has_at && snapshot)
 		r = collect(snapshot, &query, &rows);
-		if (r == 0)
-			r = collect_stored(api, snapshot, &query, &page, &rows);
-		if (r < 0)
-			return r;
-	}
+	if (r == 0)
+		r = collect_stored(api, snapshot, &query, &rows);
+	if (r == -E2BIG)
+		return nt_httpd_problem(reply, request, 409, "too_many_incidents",
+					"the store has more slow ranks than fit into one request; "
+					"ask for a job or a class");
+	if (r < 0)
+		return r;
 	if (rows.count)
 		qsort(rows.row, rows.count, sizeof(*rows.row), compare_rows);
 	if (query.cursor)
@@ -332,33 +358,70 @@ int nt_api_slow_ranks(void *data, const struct nt_httpd_request *request,
 
 /* ---- incidents ------------------------------------------------------------------------------- */
 
+static int compare_ids(const void *a, const void *b)
+{
+	const struct nt_wire_incident *one = *(const struct nt_wire_incident *const *)a;
+	const struct nt_wire_incident *other = *(const struct nt_wire_incident *const *)b;
+
+	return strcmp(one->id, other->id);
+}
+
+static bool is_listed(const struct nt_wire_incident *incident, const struct nt_api_query *query)
+{
+	return (!query->class || is_same(query->class, incident->class)) &&
+	       (!query->state || is_same(query->state, incident->state)) &&
+	       (!query->severity || is_same(query->severity, incident->severity)) &&
+	       incident->since_real_ns >= query->since_ns &&
+	       (!query->cursor || strcmp(incident->id, query->cursor + 1) > 0);
+}
+
+/* Those after the cursor, by id. */
+static int find_listed(const struct nt_snapshot *snapshot, const struct nt_api_query *query,
+		       const struct nt_wire_incident ***ret_incident, size_t *ret_count)
+{
+	const struct nt_wire_incident **incident;
+	size_t most = 1, count = 0;
+
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++)
+		most += snapshot->job[i]->incidents;
+	incident = calloc(most, sizeof(*incident));
+	if (!incident)
+		return -ENOMEM;
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (query->job && !nt_snapshot_job_matches(job, query->job))
+			continue;
+		for (size_t k = 0; k < job->incidents; k++)
+			if (is_listed(job->incident[k], query))
+				incident[count++] = job->incident[k];
+	}
+	qsort(incident, count, sizeof(*incident), compare_ids);
+	*ret_incident = incident;
+	*ret_count = count;
+	return 0;
+}
+
 /* Without a store only open incidents are known. */
 static int list_open(const struct nt_api *api, const struct nt_api_query *query,
 		     struct nt_httpd_reply *reply)
 {
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
+	nt_autofree const struct nt_wire_incident **incident = NULL;
 	nt_autojson json_t *items = json_array();
+	char next[NT_STORE_MAX_NAME + 2] = "";
+	size_t count;
+	int r = find_listed(snapshot, query, &incident, &count);
 
-	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
-		const struct nt_snapshot_job *job = snapshot->job[i];
-
-		if (query->job && !nt_snapshot_job_matches(job, query->job))
-			continue;
-		for (size_t k = 0; k < job->incidents; k++) {
-			const struct nt_wire_incident *incident = job->incident[k];
-
-			if ((query->class && !is_same(query->class, incident->class)) ||
-			    (query->state && !is_same(query->state, incident->state)) ||
-			    (query->severity && !is_same(query->severity, incident->severity)) ||
-			    incident->since_real_ns < query->since_ns ||
-			    json_array_size(items) == query->limit)
-				continue;
-			if (json_array_append_new(items, nt_json_incident(incident)))
-				return -ENOMEM;
-		}
-	}
-	return nt_api_reply_list(reply, nt_take(items), NULL);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count && i < query->limit; i++)
+		if (json_array_append_new(items, nt_json_incident(incident[i])))
+			return -ENOMEM;
+	if (count > query->limit)
+		(void)snprintf(next, sizeof(next), "o%s", incident[query->limit - 1]->id);
+	return nt_api_reply_list(reply, nt_take(items), next);
 }
 
 static int list_stored(const struct nt_api *api, const struct nt_api_query *query, uint64_t before,
@@ -409,7 +472,9 @@ int nt_api_incidents(void *data, const struct nt_httpd_request *request,
 	r = nt_api_query_read(request, "firing resolved", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor &&
+	if (query.cursor && !api->options.store && (query.cursor[0] != 'o' || !query.cursor[1]))
+		return nt_api_bad_cursor(request, reply);
+	if (query.cursor && api->options.store &&
 	    (query.cursor[0] != 'i' ||
 	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 1, INT64_MAX, &before) < 0))
 		return nt_api_bad_cursor(request, reply);

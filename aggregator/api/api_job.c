@@ -44,25 +44,83 @@ static json_t *open_incidents(const struct nt_snapshot_job *job)
 	return nt_take(ids);
 }
 
-/* Incidents of another aggregator's job, from the store. */
-static json_t *stored_incidents(const struct nt_api *api, const struct nt_snapshot_job *job)
-{
-	const struct nt_store_filter filter = {
-		.job = job->key,
-		.attempt = job->attempt,
-		.state = "firing",
-		.limit = NT_API_DEFAULT_LIMIT,
-	};
-	nt_autopage struct nt_store_page page = {0};
-	nt_autojson json_t *ids = json_array();
+/* Jobs of other aggregators, sorted by key and attempt, with their incidents from the store. */
+struct stored_job {
+	const struct nt_snapshot_job *job;
+	json_t *ids;
+};
 
-	if (api->options.store && nt_store_list(api->options.store, &filter, &page) < 0)
-		return NULL;
-	for (size_t i = 0; i < page.count; i++) {
-		if (json_array_append_new(ids, nt_json_text(page.incident[i]->incident.id)))
-			return NULL;
+struct stored_jobs {
+	struct stored_job *item;
+	size_t count;
+};
+
+static void release_stored(struct stored_jobs *stored)
+{
+	for (size_t i = 0; i < stored->count; i++)
+		json_decref(stored->item[i].ids);
+	free(stored->item);
+}
+
+static int compare_stored(const void *a, const void *b)
+{
+	const struct nt_snapshot_job *one = ((const struct stored_job *)a)->job;
+	const struct nt_snapshot_job *other = ((const struct stored_job *)b)->job;
+	int order = strcmp(one->key, other->key);
+
+	if (order)
+		return order;
+	return one->attempt < other->attempt ? -1 : one->attempt > other->attempt;
+}
+
+/* Two jobs may have one key and attempt, one of them having ended: both get the incident. */
+static int add_stored(void *data, const char *id, const char *job_key, uint32_t attempt)
+{
+	const struct nt_snapshot_job wanted = {.key = job_key, .attempt = attempt};
+	const struct stored_job key = {.job = &wanted};
+	struct stored_jobs *stored = data;
+	struct stored_job *end = stored->item + stored->count;
+	struct stored_job *found =
+		bsearch(&key, stored->item, stored->count, sizeof(key), compare_stored);
+
+	while (found && found > stored->item && !compare_stored(found - 1, &key))
+		found--;
+	for (; found && found < end && !compare_stored(found, &key); found++)
+		if (json_array_append_new(found->ids, nt_json_text(id)))
+			return -ENOMEM;
+	return 0;
+}
+
+/* With one query for all jobs: a list may have a thousand. */
+static int read_stored(const struct nt_api *api, const struct nt_snapshot_job *const *job,
+		       size_t count, struct stored_jobs *ret_stored)
+{
+	ret_stored->item = calloc(count + 1, sizeof(*ret_stored->item));
+	if (!ret_stored->item)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct stored_job *item = &ret_stored->item[ret_stored->count];
+
+		if (!job[i]->is_summary)
+			continue;
+		*item = (struct stored_job){job[i], json_array()};
+		if (!item->ids)
+			return -ENOMEM;
+		ret_stored->count++;
 	}
-	return nt_take(ids);
+	if (!ret_stored->count || !api->options.store)
+		return 0;
+	qsort(ret_stored->item, ret_stored->count, sizeof(*ret_stored->item), compare_stored);
+	return nt_store_each_firing(api->options.store, add_stored, ret_stored);
+}
+
+static json_t *stored_incidents(const struct stored_jobs *stored, const struct nt_snapshot_job *job)
+{
+	const struct stored_job key = {.job = job};
+	const struct stored_job *found =
+		bsearch(&key, stored->item, stored->count, sizeof(key), compare_stored);
+
+	return found ? json_incref(found->ids) : json_array();
 }
 
 /* The calls that an agent's governor has shed. */
@@ -80,7 +138,7 @@ json_t *nt_api_shed(uint32_t shed)
 	return nt_take(array);
 }
 
-static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *job)
+static json_t *job_json(const struct stored_jobs *stored, const struct nt_snapshot_job *job)
 {
 	nt_autojson json_t *object = json_object();
 	int failed = 0;
@@ -105,7 +163,7 @@ static json_t *job_json(const struct nt_api *api, const struct nt_snapshot_job *
 	failed |= set(object, "seen", nt_json_time(job->last_seen_ns));
 	failed |= set(object, "ended", time_or_null(job->ended_ns));
 	failed |= set(object, "incidents",
-		      job->is_summary ? stored_incidents(api, job) : open_incidents(job));
+		      job->is_summary ? stored_incidents(stored, job) : open_incidents(job));
 	failed |= set(object, "owner", *job->owner ? nt_json_text(job->owner) : json_null());
 	return failed ? NULL : nt_take(object);
 }
@@ -166,11 +224,15 @@ static bool is_wanted(const struct nt_snapshot_job *job, const struct nt_api_que
 static int reply_jobs(const struct nt_api *api, struct nt_httpd_reply *reply,
 		      const struct nt_snapshot_job **job, size_t count, size_t limit)
 {
+	__attribute__((cleanup(release_stored))) struct stored_jobs stored = {0};
 	nt_autojson json_t *items = json_array();
 	char next[64] = "";
+	int r = read_stored(api, job, count < limit ? count : limit, &stored);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < count && i < limit; i++) {
-		if (json_array_append_new(items, job_json(api, job[i])))
+		if (json_array_append_new(items, job_json(&stored, job[i])))
 			return -ENOMEM;
 	}
 	if (count > limit)
@@ -238,10 +300,14 @@ int nt_api_job(void *data, const struct nt_httpd_request *request, struct nt_htt
 	const struct nt_api *api = data;
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
+	__attribute__((cleanup(release_stored))) struct stored_jobs stored = {0};
 	int r;
 	const struct nt_snapshot_job *job = nt_api_find_job(snapshot, request, reply, &r);
 
-	return job ? nt_api_reply_object(reply, job_json(api, job)) : r;
+	if (!job)
+		return r;
+	r = read_stored(api, &job, 1, &stored);
+	return r < 0 ? r : nt_api_reply_object(reply, job_json(&stored, job));
 }
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
@@ -260,8 +326,8 @@ static json_t *operations(const struct nt_snapshot_rank *rank)
 		failed |= set(object, "operation", nt_json_text(nt_op_name(op->op)));
 		failed |= set(object, "rank", json_integer(op->comm_rank));
 		failed |= set(object, "size", json_integer(op->comm_size));
-		failed |= set(object, "calls", json_integer((json_int_t)op->calls));
-		failed |= set(object, "bytes", json_integer((json_int_t)op->bytes));
+		failed |= set(object, "calls", nt_api_count(op->calls));
+		failed |= set(object, "bytes", nt_api_count(op->bytes));
 		if (failed || json_array_append(array, object))
 			return NULL;
 	}
@@ -350,13 +416,13 @@ static int set_totals(json_t *object, const struct nt_snapshot_rank *rank)
 {
 	int failed = 0;
 
-	failed |= set(object, "steps", json_integer((json_int_t)rank->total_steps));
-	failed |= set(object, "launches", json_integer((json_int_t)rank->launches));
-	failed |= set(object, "copies", json_integer((json_int_t)rank->copies));
-	failed |= set(object, "copy_bytes", json_integer((json_int_t)rank->copy_bytes));
-	failed |= set(object, "allocations", json_integer((json_int_t)rank->allocs));
-	failed |= set(object, "allocation_bytes", json_integer((json_int_t)rank->alloc_bytes));
-	failed |= set(object, "lost_events", json_integer((json_int_t)rank->lost));
+	failed |= set(object, "steps", nt_api_count(rank->total_steps));
+	failed |= set(object, "launches", nt_api_count(rank->launches));
+	failed |= set(object, "copies", nt_api_count(rank->copies));
+	failed |= set(object, "copy_bytes", nt_api_count(rank->copy_bytes));
+	failed |= set(object, "allocations", nt_api_count(rank->allocs));
+	failed |= set(object, "allocation_bytes", nt_api_count(rank->alloc_bytes));
+	failed |= set(object, "lost_events", nt_api_count(rank->lost));
 	failed |= set(object, "sampled", nt_json_number(rank->sampled));
 	failed |= set(object, "shed", nt_api_shed(rank->shed));
 	failed |= set(object, "level", json_integer(rank->level));

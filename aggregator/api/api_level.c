@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/api/api_impl.h"
+#include "common/base/hash.h"
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
@@ -30,16 +31,51 @@ struct level_effect {
 	double sampled; /* the least share of a rank's time in which it is observed */
 };
 
-static bool concerns(const struct nt_level_target *target, const struct nt_snapshot_job *job,
-		     const struct nt_snapshot_rank *rank)
+static void add_effect(struct level_effect *effect, const struct nt_level_entry *entry,
+		       const struct nt_snapshot_rank *rank)
 {
 	if (rank->ended)
-		return false;
-	if (target->kind == NT_LEVEL_NODE)
-		return strcmp(target->name, rank->node) == 0;
-	if (strcmp(target->name, job->key) != 0)
-		return false;
-	return target->kind == NT_LEVEL_JOB || (rank->rank_known && rank->rank == target->rank);
+		return;
+	effect->ranks++;
+	effect->in_force += rank->level >= entry->level;
+	effect->shed |= rank->shed;
+	if (rank->sampled < effect->sampled)
+		effect->sampled = rank->sampled;
+}
+
+/* The index of the first rank of this number or a larger one. */
+static size_t first_rank(const struct nt_snapshot_job *job, uint32_t number)
+{
+	size_t low = 0, high = job->ranks;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (job->rank[middle].rank < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_job(struct level_effect *effect, const struct nt_level_entry *entry,
+		    const struct nt_snapshot_job *job)
+{
+	const struct nt_level_target *target = &entry->target;
+
+	if (target->kind != NT_LEVEL_NODE && strcmp(target->name, job->key) != 0)
+		return;
+	if (target->kind == NT_LEVEL_RANK) {
+		for (size_t i = first_rank(job, target->rank);
+		     i < job->ranks && job->rank[i].rank == target->rank; i++)
+			if (job->rank[i].rank_known)
+				add_effect(effect, entry, &job->rank[i]);
+		return;
+	}
+	for (size_t i = 0; i < job->ranks; i++)
+		if (target->kind == NT_LEVEL_JOB || strcmp(target->name, job->rank[i].node) == 0)
+			add_effect(effect, entry, &job->rank[i]);
 }
 
 static struct level_effect find_effect(const struct nt_snapshot *snapshot,
@@ -47,21 +83,8 @@ static struct level_effect find_effect(const struct nt_snapshot *snapshot,
 {
 	struct level_effect effect = {.sampled = 1};
 
-	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
-		const struct nt_snapshot_job *job = snapshot->job[i];
-
-		for (size_t j = 0; j < job->ranks; j++) {
-			const struct nt_snapshot_rank *rank = &job->rank[j];
-
-			if (!concerns(&entry->target, job, rank))
-				continue;
-			effect.ranks++;
-			effect.in_force += rank->level >= entry->level;
-			effect.shed |= rank->shed;
-			if (rank->sampled < effect.sampled)
-				effect.sampled = rank->sampled;
-		}
-	}
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++)
+		add_job(&effect, entry, snapshot->job[i]);
 	return effect;
 }
 
@@ -127,19 +150,53 @@ static bool is_wanted(const struct nt_api_query *query, const struct nt_snapshot
 		const struct nt_snapshot_job *job =
 			target->kind == NT_LEVEL_NODE ? NULL : find_job(snapshot, target->name);
 
-		return job && nt_snapshot_job_matches(job, query->job);
+		/* A key also selects the levels of a job that the snapshot does not have. */
+		return target->kind != NT_LEVEL_NODE &&
+		       (strcmp(target->name, query->job) == 0 ||
+			(job && nt_snapshot_job_matches(job, query->job)));
 	}
 	return true;
 }
 
-static bool read_cursor(const char *cursor, size_t *ret_first)
-{
-	uint32_t first;
+/* The place of an entry in the list, which it keeps while others come and go. */
+struct level_place {
+	uint64_t part[4]; /* kind, hash of the name, rank, request */
+};
 
-	if (*cursor != 'l' ||
-	    nt_parse_u32(cursor + 1, strlen(cursor + 1), 0, 999999999, &first) < 0)
+static struct level_place place_of(const struct nt_level_entry *entry)
+{
+	return (struct level_place){{entry->target.kind,
+				     nt_hash_text(NT_HASH_SEED, entry->target.name),
+				     entry->target.rank, entry->request}};
+}
+
+static int compare_places(const struct level_place *one, const struct level_place *other)
+{
+	for (size_t i = 0; i < 4; i++)
+		if (one->part[i] != other->part[i])
+			return one->part[i] < other->part[i] ? -1 : 1;
+	return 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct level_place one = place_of(a), other = place_of(b);
+
+	return compare_places(&one, &other);
+}
+
+static bool read_cursor(const char *cursor, struct level_place *ret_place)
+{
+	if (*cursor++ != 'l')
 		return false;
-	*ret_first = first;
+	for (size_t i = 0; i < 4; i++) {
+		size_t len = strcspn(cursor, "-");
+
+		if (nt_parse_hex(cursor, len, UINT64_MAX, &ret_place->part[i]) < 0 ||
+		    !cursor[len] != (i == 3))
+			return false;
+		cursor += len + 1;
+	}
 	return true;
 }
 
@@ -157,8 +214,9 @@ int nt_api_levels(void *data, const struct nt_httpd_request *request, struct nt_
 	nt_autofree struct nt_level_entry *entry = NULL;
 	nt_autojson json_t *items = json_array();
 	struct nt_api_query query;
-	size_t count, first = 0;
-	char next[32] = "";
+	struct level_place after = {0}, place = {0};
+	size_t count;
+	char next[64] = "";
 	int r;
 
 	if (!api->options.level_desk)
@@ -166,20 +224,27 @@ int nt_api_levels(void *data, const struct nt_httpd_request *request, struct nt_
 	r = nt_api_query_read(request, "", reply, &query);
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor && !read_cursor(query.cursor, &first))
+	if (query.cursor && !read_cursor(query.cursor, &after))
 		return nt_api_bad_cursor(request, reply);
 	r = nt_level_desk_list(api->options.level_desk, &entry, &count);
 	if (r < 0)
 		return r;
-	for (size_t i = first; i < count; i++) {
-		if (!is_wanted(&query, snapshot, &entry[i]))
+	qsort(entry, count, sizeof(*entry), compare_entries);
+	for (size_t i = 0; i < count; i++) {
+		const struct level_place here = place_of(&entry[i]);
+
+		if ((query.cursor && compare_places(&here, &after) <= 0) ||
+		    !is_wanted(&query, snapshot, &entry[i]))
 			continue;
 		if (json_array_size(items) == query.limit) {
-			(void)snprintf(next, sizeof(next), "l%zu", i);
+			(void)snprintf(next, sizeof(next),
+				       "l%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64,
+				       place.part[0], place.part[1], place.part[2], place.part[3]);
 			break;
 		}
 		if (json_array_append_new(items, level_json(snapshot, &entry[i])))
 			return -ENOMEM;
+		place = here;
 	}
 	return nt_api_reply_list(reply, nt_take(items), next);
 }

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The links of a job in replies: RDMA and TCP between its ranks. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "aggregator/api/api_impl.h"
+#include "common/base/hash.h"
 #include "common/base/parse_number.h"
 #include "engine/links/job_links.h"
 #include "engine/snapshot.h"
 #include "proto/json.h"
 
 enum {
-	CURSOR_BYTES = 32,
+	CURSOR_BYTES = 64,
+};
+
+/* The place of a link in the list. It names no position, as links come and go between pages. */
+struct link_place {
+	uint32_t rank, transport;
+	uint64_t peer; /* without one behind all */
+	uint64_t hash; /* of what tells links of one pair of ranks apart */
+};
+
+struct placed_link {
+	struct link_place place;
+	const struct nt_snapshot_link *link;
 };
 
 static json_t *count(uint64_t value)
@@ -131,6 +145,82 @@ static json_t *link_json(const struct nt_snapshot_link *from)
 	return failed ? NULL : nt_take(object);
 }
 
+static struct link_place place_of(const struct nt_snapshot_link *from)
+{
+	const struct nt_job_link *link = from->link;
+	uint64_t hash = nt_hash_text(NT_HASH_SEED, link->device);
+
+	hash = nt_hash_text(nt_hash_u64(hash, from->rank ? from->rank->pid : 0), link->local);
+	hash = nt_hash_text(nt_hash_u64(hash, from->peer ? from->peer->pid : 0), link->remote);
+	return (struct link_place){
+		.rank = from->rank ? from->rank->rank : UINT32_MAX,
+		.transport = link->transport,
+		.peer = from->peer ? from->peer->rank : 1ULL << 32,
+		.hash = hash,
+	};
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct link_place *one = a, *other = b;
+	int order = compare_numbers(one->rank, other->rank);
+
+	if (!order)
+		order = compare_numbers(one->transport, other->transport);
+	if (!order)
+		order = compare_numbers(one->peer, other->peer);
+	return order ? order : compare_numbers(one->hash, other->hash);
+}
+
+/* Those after the cursor, in order. */
+static int find_links(const struct nt_snapshot_job *job, const struct link_place *after,
+		      struct placed_link **ret_link, size_t *ret_count)
+{
+	struct placed_link *link = calloc(job->links + 1, sizeof(*link));
+	size_t count = 0;
+
+	if (!link)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->links; i++) {
+		link[count] = (struct placed_link){place_of(&job->link[i]), &job->link[i]};
+		count += !after || compare_places(&link[count].place, after) > 0;
+	}
+	qsort(link, count, sizeof(*link), compare_places); /* of its first member */
+	*ret_link = link;
+	*ret_count = count;
+	return 0;
+}
+
+/* "l<rank>-<transport>-<peer>-<hash>" */
+static bool parse_cursor(const char *text, struct link_place *ret_place)
+{
+	uint64_t number[4];
+
+	if (*text++ != 'l')
+		return false;
+	for (size_t i = 0; i < 4; i++) {
+		size_t len = strcspn(text, "-");
+
+		if (nt_parse_hex(text, len, UINT64_MAX, &number[i]) < 0 || !text[len] != (i == 3))
+			return false;
+		text += len + 1;
+	}
+	*ret_place = (struct link_place){
+		.peer = number[2],
+		.hash = number[3],
+	};
+	if (number[0] > UINT32_MAX || number[1] > UINT32_MAX)
+		return false;
+	ret_place->rank = (uint32_t)number[0];
+	ret_place->transport = (uint32_t)number[1];
+	return true;
+}
+
 static json_t *visibility_json(const struct nt_snapshot_job *job)
 {
 	static const char *const names[] = {"extended", "direct", "provider", "shed"};
@@ -168,29 +258,33 @@ int nt_api_links(void *data, const struct nt_httpd_request *request, struct nt_h
 	const struct nt_api *api = data;
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
+	nt_autofree struct placed_link *link = NULL;
 	nt_autojson json_t *items = json_array();
 	const struct nt_snapshot_job *job;
 	struct nt_api_query query;
 	char next[CURSOR_BYTES] = "";
-	uint64_t first = 0;
+	struct link_place after;
+	size_t count;
 	int r = nt_api_query_read(request, "", reply, &query);
 
 	if (r)
 		return r < 0 ? r : 0;
-	if (query.cursor &&
-	    (query.cursor[0] != 'l' ||
-	     nt_parse_u64(query.cursor + 1, strlen(query.cursor + 1), 0, UINT32_MAX, &first) < 0))
+	if (query.cursor && !parse_cursor(query.cursor, &after))
 		return nt_api_bad_cursor(request, reply);
 	job = nt_api_find_own_job(snapshot, request, reply, &r);
 	if (!job)
 		return r;
-	for (size_t i = first; i < job->links; i++) {
-		if (json_array_size(items) == query.limit) {
-			(void)snprintf(next, sizeof(next), "l%zu", i);
-			break;
-		}
-		if (json_array_append_new(items, link_json(&job->link[i])))
+	r = find_links(job, query.cursor ? &after : NULL, &link, &count);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count && i < query.limit; i++)
+		if (json_array_append_new(items, link_json(link[i].link)))
 			return -ENOMEM;
+	if (count > query.limit) {
+		const struct link_place *last = &link[query.limit - 1].place;
+
+		(void)snprintf(next, sizeof(next), "l%" PRIx32 "-%" PRIx32 "-%" PRIx64 "-%" PRIx64,
+			       last->rank, last->transport, last->peer, last->hash);
 	}
 	return reply_page(reply, job, nt_take(items), next);
 }

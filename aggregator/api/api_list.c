@@ -74,7 +74,7 @@ int nt_api_query_text(const struct nt_httpd_request *request, const char *name,
 	return r < 0 ? r : 1;
 }
 
-/* A valid time outside the range of our clock is at its near end. */
+/* A valid time outside the range of our clock, or of the store's numbers, is at its near end. */
 static int read_time(const struct nt_httpd_request *request, const char *name,
 		     struct nt_httpd_reply *reply, uint64_t *ret_real_ns)
 {
@@ -82,9 +82,12 @@ static int read_time(const struct nt_httpd_request *request, const char *name,
 	int r = time ? nt_clock_parse(time, strlen(time), ret_real_ns) : 0;
 
 	if (r == -ERANGE) {
-		*ret_real_ns = strncmp(time, "1970", 4) < 0 ? 0 : INT64_MAX;
+		/* Of 1970 only what an offset moves before it. */
+		*ret_real_ns = strncmp(time, "1970", 4) <= 0 ? 0 : INT64_MAX;
 		return 0;
 	}
+	if (r == 0 && *ret_real_ns > INT64_MAX)
+		*ret_real_ns = INT64_MAX;
 	if (r < 0) {
 		r = nt_httpd_problem(reply, request, 400, "bad_parameter",
 				     "'%s' is a time of RFC 3339: 2026-11-21T03:00:00Z", name);

@@ -162,8 +162,41 @@ int nt_api_profile(void *data, const struct nt_httpd_request *request, struct nt
 	return nt_api_reply_object(reply, profile_json(&view));
 }
 
-/* Those of the job with this key; NULL: all. */
-static json_t *list_json(struct nt_profile_desk *desk, const char *key)
+/* Whether a job that is running or, else, has ended is asked for by its name, key or id. */
+static bool is_of_job(const struct nt_snapshot *snapshot, const char *key, const char *asked,
+		      bool is_running)
+{
+	if (strcmp(key, asked) == 0)
+		return true;
+	for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+		const struct nt_snapshot_job *job = snapshot->job[i];
+
+		if (!job->ended_ns == is_running && strcmp(job->key, key) == 0 &&
+		    nt_snapshot_job_matches(job, asked))
+			return true;
+	}
+	return false;
+}
+
+/* A running job that is asked for, else one that has ended. False: the snapshot has none. */
+static bool find_asked(const struct nt_snapshot *snapshot, const char *asked,
+		       const struct nt_snapshot_job **ret_job)
+{
+	for (int ended = 0; ended < 2; ended++) {
+		for (size_t i = 0; snapshot && i < snapshot->jobs; i++) {
+			const struct nt_snapshot_job *job = snapshot->job[i];
+
+			if (!job->ended_ns != !ended || !nt_snapshot_job_matches(job, asked))
+				continue;
+			*ret_job = job;
+			return true;
+		}
+	}
+	return false;
+}
+
+static json_t *list_json(struct nt_profile_desk *desk, const struct nt_snapshot *snapshot,
+			 const char *asked, bool is_running)
 {
 	struct nt_profile_view view[NT_PROFILE_DESK_KEPT];
 	const size_t count = nt_profile_desk_list(desk, nt_clock_real_ns(), view);
@@ -171,7 +204,7 @@ static json_t *list_json(struct nt_profile_desk *desk, const char *key)
 	int failed = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!key || strcmp(view[i].request.target.name, key) == 0)
+		if (!asked || is_of_job(snapshot, view[i].request.target.name, asked, is_running))
 			failed |= json_array_append_new(items, summary_json(&view[i]));
 		nt_profile_view_release(&view[i]);
 	}
@@ -185,21 +218,29 @@ int nt_api_profiles(void *data, const struct nt_httpd_request *request,
 	nt_autosnapshot const struct nt_snapshot *snapshot =
 		nt_snapshot_acquire(api->options.board);
 	const struct nt_snapshot_job *job = NULL;
+	nt_autojson json_t *items = NULL;
 	struct nt_api_query query;
-	json_t *items;
+	bool is_known;
 	int r;
 
 	if (!api->options.profile_desk)
 		return none_offered(request, reply);
 	r = nt_api_query_read(request, "", reply, &query);
-	if (r == 0 && query.job)
-		r = nt_api_find_rank(snapshot, query.job, NULL, request, reply, &job);
 	if (r)
 		return r < 0 ? r : 0;
-	if (job && job->is_summary)
-		return nt_api_reply_elsewhere(job, request, reply);
-	items = list_json(api->options.profile_desk, job ? job->key : NULL);
-	return items ? nt_api_reply_list(reply, items, NULL) : -ENOMEM;
+	is_known = query.job && find_asked(snapshot, query.job, &job);
+	items = list_json(api->options.profile_desk, snapshot, query.job,
+			  is_known && !job->ended_ns);
+	if (!items)
+		return -ENOMEM;
+	if (query.job && !json_array_size(items)) {
+		if (is_known && job->is_summary)
+			return nt_api_reply_elsewhere(job, request, reply);
+		if (!is_known)
+			return nt_httpd_problem(reply, request, 404, "no_such_job",
+						"no job is named '%.255s'", query.job);
+	}
+	return nt_api_reply_list(reply, nt_take(items), NULL);
 }
 
 /* ---- requesting one -------------------------------------------------------------------------- */

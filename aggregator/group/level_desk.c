@@ -176,8 +176,9 @@ static void read_topic(struct nt_level_desk *desk, uint64_t now_real_ns)
 	}
 }
 
-static int publish_entry(struct nt_bus_producer *bus_producer, const struct nt_level_entry *entry,
-			 struct nt_level_table *table, uint64_t now_real_ns)
+/* Not under the lock: it may wait for brokers. */
+static int publish_entry(struct nt_level_desk *desk, struct nt_bus_producer *bus_producer,
+			 const struct nt_level_entry *entry, uint64_t now_real_ns)
 {
 	char target[NT_LEVEL_TARGET];
 	const struct nt_control control = {
@@ -198,44 +199,89 @@ static int publish_entry(struct nt_bus_producer *bus_producer, const struct nt_l
 	if (nt_bus_producer_control(bus_producer, &control) < 0)
 		return -EIO;
 	/* At once, and again when it is read from the topic. */
-	(void)!nt_level_table_take(table, &control, now_real_ns);
+	(void)pthread_mutex_lock(&desk->lock);
+	(void)!nt_level_table_take(desk->table, &control, now_real_ns);
+	(void)pthread_mutex_unlock(&desk->lock);
 	return 0;
+}
+
+/* Under the lock. Other threads add to the end or replace, and remove none. */
+static void remove_waiting(struct nt_level_desk *desk, size_t i)
+{
+	desk->waits--;
+	memmove(&desk->waiting[i], &desk->waiting[i + 1],
+		(desk->waits - i) * sizeof(desk->waiting[i]));
+}
+
+/* Under the lock. */
+static void drop_expired(struct nt_level_desk *desk, uint64_t now_real_ns)
+{
+	for (size_t i = 0; i < desk->waits;) {
+		if (desk->waiting[i].expires_real_ns > now_real_ns) {
+			i++;
+			continue;
+		}
+		desk->expired++;
+		remove_waiting(desk, i);
+	}
 }
 
 /* What the bus does not take is tried again, all of it, until it expires. */
 static void publish_waiting(struct nt_level_desk *desk, struct nt_bus_producer *bus_producer,
 			    uint64_t now_real_ns)
 {
-	bool tries = bus_producer && nt_clock_mono_ns() >= desk->publish_after_ns;
-	size_t left = 0;
+	const bool tries = bus_producer && nt_clock_mono_ns() >= desk->publish_after_ns;
+	bool failed = false;
 
 	(void)pthread_mutex_lock(&desk->lock);
 	desk->is_writable = bus_producer != NULL;
-	for (size_t i = 0; i < desk->waits; i++) {
-		const struct nt_level_entry *entry = &desk->waiting[i];
+	drop_expired(desk, now_real_ns);
+	for (size_t i = 0; tries && !failed && i < desk->waits;) {
+		const struct nt_level_entry entry = desk->waiting[i];
 
-		if (entry->expires_real_ns <= now_real_ns) {
-			desk->expired++;
-			continue;
-		}
-		if (tries && publish_entry(bus_producer, entry, desk->table, now_real_ns) == 0)
-			continue;
-		if (tries)
-			desk->publish_after_ns = nt_clock_mono_ns() + desk->options.retry_ns;
-		tries = false;
-		desk->waiting[left++] = *entry;
+		(void)pthread_mutex_unlock(&desk->lock);
+		failed = publish_entry(desk, bus_producer, &entry, now_real_ns) < 0;
+		(void)pthread_mutex_lock(&desk->lock);
+		/* One that has replaced it meanwhile is for the next turn. */
+		if (failed || desk->waiting[i].set_real_ns != entry.set_real_ns)
+			i++;
+		else
+			remove_waiting(desk, i);
 	}
-	desk->waits = left;
 	(void)pthread_mutex_unlock(&desk->lock);
+	if (failed)
+		desk->publish_after_ns = nt_clock_mono_ns() + desk->options.retry_ns;
 }
 
-static void forget(void *data, const struct nt_level_entry *entry)
+/* Entries that the table has removed, to be removed from the topic. */
+struct swept {
+	struct nt_level_entry *entry;
+	size_t count;
+};
+
+static void note_swept(void *data, const struct nt_level_entry *entry)
 {
-	struct nt_bus_producer *bus_producer = data;
+	struct swept *swept = data;
+
+	if (swept->entry && swept->count < NT_LEVEL_TABLE_ENTRIES)
+		swept->entry[swept->count++] = *entry;
+}
+
+/* What is not removed from the topic for want of memory expires there. */
+static void sweep(struct nt_level_desk *desk, struct nt_bus_producer *bus_producer,
+		  uint64_t now_real_ns)
+{
+	nt_autofree struct nt_level_entry *entry = calloc(NT_LEVEL_TABLE_ENTRIES, sizeof(*entry));
+	struct swept swept = {.entry = entry};
 	char target[NT_LEVEL_TARGET];
 
-	if (bus_producer && nt_level_target_format(&entry->target, target))
-		(void)nt_bus_producer_forget_control(bus_producer, entry->request, target);
+	(void)pthread_mutex_lock(&desk->lock);
+	nt_level_table_sweep(desk->table, now_real_ns, note_swept, &swept);
+	(void)pthread_mutex_unlock(&desk->lock);
+	for (size_t i = 0; bus_producer && i < swept.count; i++)
+		if (nt_level_target_format(&entry[i].target, target))
+			(void)nt_bus_producer_forget_control(bus_producer, entry[i].request,
+							     target);
 }
 
 void nt_level_desk_turn(struct nt_level_desk *desk, struct nt_bus_producer *bus_producer)
@@ -247,9 +293,7 @@ void nt_level_desk_turn(struct nt_level_desk *desk, struct nt_bus_producer *bus_
 	if (now_ns - desk->swept_ns < SWEEP_NS)
 		return;
 	desk->swept_ns = now_ns;
-	(void)pthread_mutex_lock(&desk->lock);
-	nt_level_table_sweep(desk->table, now_real_ns, forget, bus_producer);
-	(void)pthread_mutex_unlock(&desk->lock);
+	sweep(desk, bus_producer, now_real_ns);
 }
 
 /* ---- incidents ------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ export function one(main, id, firstRank) {
   const matrix = new LinkMatrix();
   const mapPart = el("section", {}, el("h2", {}, "Ranks over time"));
   const linkPart = el("section", {}, el("h2", {}, "Links"), matrix.figure, linkTable);
-  let isShown = false, linksRead = 0, rank = null, wanted = firstRank === undefined ? null : Number(firstRank);
+  let isShown = false, isAway = false, linksRead = 0, rank = null, wanted = firstRank === undefined ? null : Number(firstRank);
   const map = new RankMap(id, (number) => {
     rank = number;
     readRank().catch(() => {});
@@ -58,8 +58,11 @@ export function one(main, id, firstRank) {
     if (rank === null)
       return;
     // A page of one: what follows the rank before.
-    const page = await get(`${path}/ranks?limit=1` + (rank ? `&cursor=r${rank - 1}` : ""));
-    render(chosen, page.items, () => page.items[0]?.rank === rank ? rankTable(page.items[0]) : el("p", {}, `Rank ${rank} is not observed.`));
+    const asked = rank, page = await get(`${path}/ranks?limit=1` + (asked ? `&cursor=r${asked - 1}` : ""));
+    if (asked !== rank)
+      return; // another one was chosen meanwhile
+    render(chosen, [asked, page.items], () =>
+      page.items[0]?.rank === asked ? rankTable(page.items[0]) : el("p", {}, `Rank ${asked} is not observed.`));
   }
 
   async function readLinks() {
@@ -78,20 +81,16 @@ export function one(main, id, firstRank) {
     matrix.paint();
   }
 
-  async function refresh() {
-    const [job, incidents] = await Promise.all([get(path), list("incidents?state=firing", 1000)]);
-    const own = incidents.items.filter((incident) => job.incidents?.includes(incident.id)).sort(bySeverity);
-    document.title = "NeuTracer: " + job.name;
-    if (!isShown)
-      main.replaceChildren(head, incidentPart, mapPart, linkPart);
-    isShown = true;
-    render(head, job, () => [el("h1", {}, job.name), facts(job),
-      job.owner ? el("p", { class: "notes" }, `Another aggregator has the ranks of this job: ${job.owner}.`) : null]);
-    render(incidentPart, [own, job.id, minute()], () => own.map((incident) => card(incident, [job])));
-    if (job.owner) {
-      mapPart.hidden = linkPart.hidden = true;
-      return;
-    }
+  function showHead(job) {
+    const away = job.owner ? `Another aggregator has the ranks of this job: ${job.owner}.` :
+      isAway ? "Another aggregator has the ranks of this job; it states no address." : null;
+    render(head, [job, away], () => [el("h1", {}, job.name), facts(job), away ? el("p", { class: "notes" }, away) : null]);
+  }
+
+  async function readOwn(job, own) {
+    if (isAway)
+      await get(path + "/ranks?limit=1"); // is it still away?
+    isAway = mapPart.hidden = linkPart.hidden = false;
     map.setMarks(own.map((incident, i) => ({
       ranks: namedRanks(incident), since: Date.parse(incident.since), until: incident.until ? Date.parse(incident.until) : 0, number: i + 1,
     })));
@@ -101,6 +100,28 @@ export function one(main, id, firstRank) {
       wanted = null;
     }
     await Promise.all([readLinks(), readRank()]);
+  }
+
+  async function refresh() {
+    const [job, incidents] = await Promise.all([get(path), list("incidents?state=firing", 1000)]);
+    const own = incidents.items.filter((incident) => job.incidents?.includes(incident.id)).sort(bySeverity);
+    document.title = "NeuTracer: " + job.name;
+    if (!isShown)
+      main.replaceChildren(head, incidentPart, mapPart, linkPart);
+    isShown = true;
+    showHead(job);
+    render(incidentPart, [own, job.id, minute()], () => own.map((incident) => card(incident, [job])));
+    try {
+      if (!job.owner)
+        await readOwn(job, own);
+    } catch (problem) {
+      if (problem.code !== "not_owner")
+        throw problem;
+      isAway = true;
+    }
+    if (job.owner || isAway)
+      mapPart.hidden = linkPart.hidden = true;
+    showHead(job);
   }
 
   return {

@@ -72,14 +72,17 @@ function headline(incidents) {
 
 export function overview(main) {
   const parts = ["head", "firing", "jobs", "nodes", "links"].map((name) => el("section", { id: name }));
-  let links = [], linksRead = 0, isShown = false;
+  let links = [], away = 0, linksRead = 0, isShown = false;
 
   async function readLinks(jobs) {
     if (Date.now() - linksRead < LINKS_MS)
       return;
     linksRead = Date.now();
-    const own = jobs.filter((job) => job.state !== "ended" && !job.owner).slice(0, LINK_JOBS);
-    const pages = await Promise.all(own.map((job) => list(jobPath(job.id) + "/links", 4096).catch(() => ({ items: [] }))));
+    const running = jobs.filter((job) => job.state !== "ended");
+    const own = running.filter((job) => !job.owner).slice(0, LINK_JOBS);
+    const pages = await Promise.all(own.map((job) => list(jobPath(job.id) + "/links", 4096)
+      .catch((problem) => ({ items: [], isAway: problem.code === "not_owner" }))));
+    away = running.filter((job) => job.owner).length + pages.filter((page) => page.isAway).length;
     links = pages.flatMap((page, i) => page.items.map((one) => ({ ...one, job: own[i] })))
       .filter((one) => damage(one) > 0).sort((a, b) => damage(b) - damage(a)).slice(0, SHOWN_LINKS);
   }
@@ -103,9 +106,10 @@ export function overview(main) {
     render(nodePart, nodes.items.slice(0, SHOWN_NODES), (few) => [el("h2", {}, "Nodes"),
       nodesTable(few, "The nodes that behave most unlike their peers"),
       nodes.items.length > few.length ? el("p", {}, link("nodes", `All ${nodes.items.length} nodes`)) : null]);
-    render(linkPart, links, () => [el("h2", {}, "Links"), links.length
+    render(linkPart, [links, away], () => [el("h2", {}, "Links"), links.length
       ? linksTable(links, "Links with errors or retransmits, of the running jobs")
-      : el("p", {}, "No link of the running jobs has errors or retransmits. The matrix of all links is in the view of a job.")]);
+      : el("p", {}, "No link of the running jobs has errors or retransmits. The matrix of all links is in the view of a job."),
+      away ? el("p", {}, `Other aggregators have the links of ${away} running jobs.`) : null]);
   }
 
   return { refresh, isShown: () => isShown };

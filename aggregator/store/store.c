@@ -92,6 +92,9 @@ static const char *const migrations[] = {
 	"CREATE TABLE note (number INTEGER PRIMARY KEY AUTOINCREMENT, incident TEXT NOT NULL,"
 	"  real_ns INTEGER NOT NULL, author TEXT NOT NULL, text TEXT NOT NULL);"
 	"CREATE INDEX note_incident ON note (incident, number);",
+
+	/* Lists filter by a job's name or key. */
+	"CREATE INDEX incident_key ON incident (job_key, number);",
 };
 
 enum {

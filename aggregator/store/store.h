@@ -136,6 +136,14 @@ void nt_store_page_release(struct nt_store_page *page);
  */
 NT_MUST_CHECK int nt_store_list(struct nt_store *store, const struct nt_store_filter *filter,
 				struct nt_store_page *ret_page);
+/*
+ * The ids of all firing incidents, newest first, with the key and the attempt of their jobs. `found`
+ * must not call the store; it returns 0 or an errno, which ends the list.
+ */
+NT_MUST_CHECK int nt_store_each_firing(struct nt_store *store,
+				       int (*found)(void *data, const char *id, const char *job_key,
+						    uint32_t attempt),
+				       void *data);
 /* -ENOENT. The caller owns the message, whose body is the incident. */
 NT_MUST_CHECK int nt_store_get(struct nt_store *store, const char *id,
 			       struct nt_message **ret_incident);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Open incidents that a receiver knows, for reminders. */
+/* Firing incidents: all of them, and those that a receiver knows, for reminders. */
 #include <errno.h>
 #include <string.h>
 
@@ -83,5 +83,36 @@ int nt_store_list_firing(struct nt_store *store, const char *receiver, uint64_t 
 	pthread_mutex_lock(&store->lock);
 	r = list_firing(store, receiver, after, max, ret_firing);
 	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int each_firing(struct nt_store *store,
+		       int (*found)(void *data, const char *id, const char *job_key,
+				    uint32_t attempt),
+		       void *data)
+{
+	nt_autostmt sqlite3_stmt *select = NULL;
+	int r;
+
+	r = nt_db_prepare(store->reader,
+			  "SELECT id, job_key, attempt FROM incident WHERE state = 'firing'"
+			  " ORDER BY number DESC",
+			  &select);
+	while (r == 0 && (r = nt_db_step(select)) > 0)
+		r = found(data, nt_db_text(select, 0), nt_db_text(select, 1),
+			  (uint32_t)nt_db_column(select, 2));
+	return r;
+}
+
+int nt_store_each_firing(struct nt_store *store,
+			 int (*found)(void *data, const char *id, const char *job_key,
+				      uint32_t attempt),
+			 void *data)
+{
+	int r;
+
+	nt_store_begin_read(store);
+	r = each_firing(store, found, data);
+	nt_store_end_read(store);
 	return r;
 }

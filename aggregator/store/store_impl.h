@@ -120,6 +120,12 @@ NT_MUST_CHECK int nt_store_write(struct nt_store *store, const struct nt_wire_in
 NT_MUST_CHECK int nt_store_encode(const struct nt_wire_incident *incident, struct nt_buf *buf);
 /* Decodes a column that holds an encoded incident. */
 NT_MUST_CHECK int nt_store_decode(sqlite3_stmt *stmt, int column, struct nt_message **ret_message);
+enum {
+	NT_STORE_LIST_SQL = 1200,
+};
+
+/* The query of nt_store_list(). */
+void nt_store_list_sql(const struct nt_store_filter *filter, char sql[NT_STORE_LIST_SQL]);
 /* Marks the incident as unpublished: it or a delivery has changed. */
 NT_MUST_CHECK int nt_store_touch(struct nt_store *store, const char *id);
 

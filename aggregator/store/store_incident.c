@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Incidents: written by the deciding thread, read by HTTP threads, pruned by the tick. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/store/store_impl.h"
@@ -378,6 +379,32 @@ void nt_store_page_release(struct nt_store_page *page)
 	*page = (struct nt_store_page){0};
 }
 
+/*
+ * A test for NULL inside the query would rule out the indices. Of a job first the numbers, which
+ * the indices alone have, and then the incidents.
+ */
+void nt_store_list_sql(const struct nt_store_filter *filter, char sql[NT_STORE_LIST_SQL])
+{
+	(void)snprintf(
+		sql, NT_STORE_LIST_SQL,
+		"SELECT number, body, " NT_STORE_HANDLING_COLUMNS " FROM incident"
+		" LEFT JOIN handling ON handling.incident = incident.id"
+		" WHERE number < ?7%s%s%s%s%s%s%s ORDER BY number DESC LIMIT ?8",
+		filter->job ? " AND number IN"
+			      " (SELECT number FROM incident WHERE job = ?1"
+			      " UNION SELECT number FROM incident WHERE job_key = ?1"
+			      " UNION SELECT number FROM incident"
+			      "  WHERE job >= ?1 || '-' AND job < ?1 || '.' AND"
+			      "  substr(job, length(?1) + 1)"
+			      "  GLOB '-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]')"
+			    : "",
+		filter->attempt ? " AND attempt = ?2" : "", filter->class ? " AND class = ?3" : "",
+		filter->state ? " AND state = ?4" : "",
+		filter->severity ? " AND severity = ?5" : "",
+		filter->since_ns ? " AND since_ns >= ?6" : "",
+		filter->at_ns ? " AND since_ns <= ?9 AND (until_ns = 0 OR until_ns > ?9)" : "");
+}
+
 static void bind_filter(sqlite3_stmt *select, const struct nt_store_filter *filter, size_t limit)
 {
 	nt_db_bind_text(select, 1, filter->job);
@@ -395,20 +422,12 @@ static int read_page(struct nt_store *store, const struct nt_store_filter *filte
 		     struct nt_store_page *page)
 {
 	nt_autostmt sqlite3_stmt *select = NULL;
+	char sql[NT_STORE_LIST_SQL];
 	size_t bytes = 0;
 	int r;
 
-	r = nt_db_prepare(store->reader,
-			  "SELECT number, body, " NT_STORE_HANDLING_COLUMNS " FROM incident"
-			  " LEFT JOIN handling ON handling.incident = incident.id"
-			  " WHERE (?1 IS NULL OR job = ?1 OR job_key = ?1"
-			  " OR (substr(job, 1, length(?1)) = ?1 AND substr(job, length(?1) + 1)"
-			  " GLOB '-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]'))"
-			  " AND (?2 = 0 OR attempt = ?2) AND (?3 IS NULL OR class = ?3)"
-			  " AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR severity = ?5)"
-			  " AND (?9 = 0 OR (since_ns <= ?9 AND (until_ns = 0 OR until_ns > ?9)))"
-			  " AND since_ns >= ?6 AND number < ?7 ORDER BY number DESC LIMIT ?8",
-			  &select);
+	nt_store_list_sql(filter, sql);
+	r = nt_db_prepare(store->reader, sql, &select);
 	if (r < 0)
 		return r;
 	bind_filter(select, filter, limit);

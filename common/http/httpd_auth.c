@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Who sends a request, and what that permits. A token in the request itself takes precedence over a
- * cookie. A browser adds the cookie by itself, so a write needs the CSRF token of its session, too.
+ * cookie; a header Authorization of another scheme is that of a proxy. A browser adds the cookie by itself, so a write needs the CSRF token of its session, too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +26,17 @@ static void set_identity(struct nt_httpd_request *request, const struct nt_token
 	memcpy(request->token_sum, holder->sum, sizeof(holder->sum));
 }
 
+static bool is_bearer(const char *header)
+{
+	return header && !strncasecmp(header, "Bearer", 6) && (!header[6] || header[6] == ' ');
+}
+
 static void find_token(struct nt_httpd *httpd, struct nt_httpd_request *request, const char *header)
 {
 	struct nt_token_holder holder;
 	const char *bearer;
 
-	if (strncasecmp(header, "Bearer ", 7) != 0)
+	if (header[6] != ' ')
 		return;
 	bearer = header + 7 + strspn(header + 7, " ");
 	if (nt_tokens_find(httpd->tokens, bearer, strlen(bearer), nt_clock_mono_ns(), &holder))
@@ -176,7 +181,7 @@ int nt_httpd_authorize(struct nt_httpd *httpd, struct nt_httpd_request *request)
 		return refuse_certificate(httpd, request, wrong);
 	if (!httpd->tokens)
 		return 0;
-	if (header) {
+	if (is_bearer(header)) {
 		find_token(httpd, request, header);
 	} else if (find_session(httpd, request, &holder)) {
 		request->identity.by_cookie = true;

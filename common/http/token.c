@@ -22,6 +22,7 @@ enum {
 
 struct token_set {
 	struct nt_token_holder token[NT_TOKEN_MAX_COUNT];
+	unsigned int line[NT_TOKEN_MAX_COUNT]; /* of the file */
 	size_t count;
 };
 
@@ -69,9 +70,18 @@ static bool is_name(const char *text, size_t len)
 	return len < NT_TOKEN_NAME_BYTES;
 }
 
-/* NULL, or the defect of the line. */
+/* The line that has this token already, or 0. */
+static unsigned int find_line(const struct token_set *set, const unsigned char *sum)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (!memcmp(set->token[i].sum, sum, NT_TOKEN_SUM_BYTES))
+			return set->line[i];
+	return 0;
+}
+
+/* NULL, or the defect of the line; *ret_repeated: the line whose token it repeats. */
 static const char *parse_line(const char *line, const char *end, unsigned int number,
-			      struct token_set *set)
+			      struct token_set *set, unsigned int *ret_repeated)
 {
 	struct nt_token_holder token = {.scope = NT_TOKEN_ADMIN};
 	const char *secret, *word;
@@ -101,6 +111,10 @@ static const char *parse_line(const char *line, const char *end, unsigned int nu
 	if (set->count == NT_TOKEN_MAX_COUNT)
 		return "there are more than 16 tokens";
 	SHA256((const unsigned char *)secret, secret_len, token.sum);
+	*ret_repeated = find_line(set, token.sum);
+	if (*ret_repeated)
+		return "the token is repeated";
+	set->line[set->count] = number;
 	set->token[set->count++] = token;
 	return NULL;
 }
@@ -114,8 +128,15 @@ static int parse_tokens(const char *text, size_t len, struct token_set *ret_set,
 	for (unsigned int number = 1; text < end; number++) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
-		const char *wrong = parse_line(text, line_end, number, &set);
+		unsigned int repeated = 0;
+		const char *wrong = parse_line(text, line_end, number, &set, &repeated);
 
+		if (repeated) {
+			(void)snprintf(ret_error->text, sizeof(ret_error->text),
+				       "line %u: the token of line %u is repeated", number,
+				       repeated);
+			return -EINVAL;
+		}
 		if (wrong) {
 			(void)snprintf(ret_error->text, sizeof(ret_error->text), "line %u: %s",
 				       number, wrong);

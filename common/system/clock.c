@@ -142,7 +142,7 @@ static int parse_fields(const struct time_field *field, size_t count, const char
 			return -EINVAL;
 		r = nt_parse_u64(text + *at, width, 0, field[i].max, &ret_values[i]);
 		if (r < 0)
-			return r;
+			return -EINVAL;
 		*at += width;
 		if (field[i].next != '\0' && text[(*at)++] != field[i].next)
 			return -EINVAL;
@@ -218,10 +218,9 @@ int nt_clock_parse(const char *text, size_t len, uint64_t *ret_real_ns)
 	r = parse_zone(text, len, &at, &zone);
 	if (r < 0)
 		return r;
-	if (at != len)
+	if (at != len || !value[1] || !value[2] || value[2] > days_of_month(value[0], value[1]))
 		return -EINVAL;
-	if (value[0] < FIRST_YEAR || value[0] > LAST_YEAR || !value[1] || !value[2] ||
-	    value[2] > days_of_month(value[0], value[1]))
+	if (value[0] < FIRST_YEAR || value[0] > LAST_YEAR)
 		return -ERANGE;
 
 	days = days_from_date(value[0], value[1], value[2]);

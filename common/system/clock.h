@@ -28,7 +28,7 @@ const char *nt_clock_format(uint64_t real_ns, unsigned int digits, char text[NT_
 
 /*
  * Parses RFC 3339, with Z or an offset (+02:00), years 1970 to 2553. A leap second is read as the
- * second after it. -EINVAL, -ERANGE.
+ * second after it. -EINVAL: no such time; -ERANGE: a time before 1970 or after 2553.
  */
 NT_MUST_CHECK int nt_clock_parse(const char *text, size_t len, uint64_t *ret_real_ns);
 

@@ -168,6 +168,7 @@ static void check_access(const struct nt_httpd_request *request)
 	bool is_read = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
 	const char *csrf = nt_httpd_header(request, "X-CSRF-Token");
 	const struct nt_httpd_identity *identity = nt_httpd_identity(request);
+	const char *authorization = nt_httpd_header(request, "Authorization");
 
 	if (request->route->access == NT_HTTPD_OPEN)
 		return;
@@ -176,7 +177,7 @@ static void check_access(const struct nt_httpd_request *request)
 	assert(request->is_write == !is_read);
 	if (!identity->by_cookie)
 		return;
-	assert(!nt_httpd_header(request, "Authorization"));
+	assert(!authorization || strncasecmp(authorization, "Bearer ", 7) != 0);
 	assert(is_read || (csrf && nt_session_csrf_matches(request->session, csrf)));
 	assert(identity->scope == NT_TOKEN_READ || !strncmp(request->session, admin_id, 64));
 }

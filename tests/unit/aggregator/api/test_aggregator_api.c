@@ -5,58 +5,6 @@
 #include "common/system/clock.h"
 #include "tests/unit/aggregator/api.h"
 
-/* ---- what another aggregator owns ----------------------------------------------------------------- */
-
-/* In place of the snapshot: one job, of which there is only a head. */
-static void show_head(const char *owner)
-{
-	struct nt_snapshot *snapshot = nt_snapshot_new();
-	struct nt_snapshot_job *job = nt_snapshot_job_new();
-	const struct nt_snapshot_job **list =
-		nt_snapshot_alloc(snapshot, 1, sizeof(const struct nt_snapshot_job *));
-
-	assert_true(snapshot && job && list);
-	(void)snprintf(job->id, sizeof(job->id), "00000000000000aa");
-	job->key = "10.0.0.1:29500/run";
-	job->name = "llm-70b";
-	job->owner = owner;
-	job->is_summary = true;
-	job->attempt = 1;
-	job->size = job->live = 8;
-	list[0] = job;
-	snapshot->job = list;
-	snapshot->jobs = 1;
-	nt_board_post(board, snapshot);
-}
-
-static void a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it(void **state)
-{
-	nt_autojson json_t *job = NULL, *slow = NULL;
-
-	(void)state;
-	put("theirs", "firing");
-	show_head("http://two:9480");
-	job = get("/api/v1/jobs/00000000000000aa");
-	assert_string_equal(text(job, "owner"), "http://two:9480");
-	assert_int_equal(json_array_size(json_object_get(job, "incidents")), 1);
-	slow = get("/api/v1/slow-ranks");
-	assert_string_equal(names(slow, "incident"), "theirs ");
-}
-
-static void who_owns_a_job_is_named_where_its_ranks_are_asked_for(void **state)
-{
-	nt_autojson json_t *problem = NULL, *unknown = NULL;
-
-	(void)state;
-	show_head("http://two:9480");
-	check_problem("/api/v1/jobs/00000000000000aa/ranks", 503, "not_owner");
-	problem = get_status("/api/v1/jobs/00000000000000aa/ranks", 503);
-	assert_non_null(strstr(text(problem, "detail"), "http://two:9480"));
-	show_head("");
-	unknown = get_status("/api/v1/jobs/00000000000000aa/ranks", 503);
-	assert_non_null(strstr(text(unknown, "detail"), "address is unknown"));
-}
-
 /* ---- slow ranks ---------------------------------------------------------------------------------- */
 
 static void slow_ranks_come_worst_first_and_without_notes(void **state)
@@ -129,6 +77,7 @@ static void slow_ranks_of_a_past_time_come_from_the_store(void **state)
 		{"2026-11-21T03:00:11Z", ""},    {"2026-11-21T03:00:12Z", "a1 "},
 		{"2026-11-21T03:59:59Z", "a1 "}, {"2026-11-21T04:00:12Z", ""},
 		{"1969-01-01T00:00:00Z", ""},    {"9999-01-01T00:00:00Z", ""},
+		{"2300-01-01T00:00:00Z", ""},
 	};
 
 	(void)state;
@@ -174,6 +123,7 @@ static void slow_ranks_are_filtered_by_job_class_and_time(void **state)
 		{"/api/v1/slow-ranks?since=2026-11-21T03:00:13Z", ""},
 		{"/api/v1/slow-ranks?since=1600-01-01T00:00:00Z", "node rank "},
 		{"/api/v1/slow-ranks?since=9999-01-01T00:00:00Z", ""},
+		{"/api/v1/slow-ranks?since=1970-01-01T00:00:00%2B01:00", "node rank "},
 	};
 
 	(void)state;
@@ -189,6 +139,9 @@ static void parameters_that_are_wrong_are_400(void **state)
 	(void)state;
 	check_problem("/api/v1/slow-ranks?class=slow", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?since=yesterday", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?since=2026-02-30T00:00:00Z", 400, "bad_parameter");
+	check_problem("/api/v1/slow-ranks?at=2026-13-01T00:00:00Z", 400, "bad_parameter");
+	check_problem("/api/v1/incidents?since=2026-11-21T24:00:00Z", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?job=", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?limit=0", 400, "bad_parameter");
 	check_problem("/api/v1/slow-ranks?limit=1001", 400, "bad_parameter");
@@ -198,6 +151,7 @@ static void parameters_that_are_wrong_are_400(void **state)
 	check_problem("/api/v1/jobs?state=slow", 400, "bad_parameter");
 	check_problem("/api/v1/jobs/00000000000000a1/ranks?cursor=r-1", 400, "bad_cursor");
 	check_problem("/api/v1/incidents?cursor=i0", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?cursor=oa", 400, "bad_cursor");
 	check_problem("/api/v1/incidents?state=pending", 400, "bad_parameter");
 	check_problem("/api/v1/incidents?severity=", 400, "bad_parameter");
 	check_problem("/api/v1/nodes?cursor=x", 400, "bad_cursor");
@@ -275,6 +229,38 @@ static void ranks_tell_their_calls_and_bytes_exactly(void **state)
 	assert_int_equal(json_integer_value(json_object_get(op, "bytes")), 1LL << 40);
 	assert_string_equal(text(json_object_get(rank, "inside"), "operation"), "all-reduce");
 	assert_string_equal(text(rank, "state"), "running");
+}
+
+/* The agent sends what it likes. */
+static void counters_beyond_json_are_the_largest_number(void **state)
+{
+	struct nt_snapshot *snapshot = nt_test_snapshot();
+	struct nt_snapshot_rank *rank =
+		(struct nt_snapshot_rank *)(uintptr_t)slow_job(snapshot)->rank;
+	nt_autojson json_t *list = NULL, *communicators = NULL;
+	struct nt_snapshot_op op = *rank[0].op;
+	const json_t *item;
+
+	(void)state;
+	op.calls = UINT64_MAX;
+	op.bytes = 1ULL << 63;
+	for (int i = 0; i < 2; i++) {
+		rank[i].launches = rank[i].lost = UINT64_MAX;
+		rank[i].op = &op;
+		rank[i].ops = 1;
+	}
+	nt_board_post(board, snapshot);
+	list = get("/api/v1/jobs/00000000000000a1/ranks");
+	item = json_array_get(json_object_get(list, "items"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "launches")), INT64_MAX);
+	assert_int_equal(json_integer_value(json_object_get(item, "lost_events")), INT64_MAX);
+	item = json_array_get(json_object_get(item, "operations"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "calls")), INT64_MAX);
+	communicators = get("/api/v1/jobs/00000000000000a1/communicators");
+	item = json_array_get(json_object_get(communicators, "items"), 0);
+	item = json_array_get(json_object_get(item, "operations"), 0);
+	assert_int_equal(json_integer_value(json_object_get(item, "calls")), INT64_MAX);
+	assert_int_equal(json_integer_value(json_object_get(item, "bytes")), INT64_MAX);
 }
 
 static void pages_of_ranks_miss_none(void **state)
@@ -483,7 +469,7 @@ static void incidents_come_newest_first_and_page_by_page(void **state)
 
 static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 {
-	nt_autojson json_t *by_id = NULL, *other = NULL, *firing = NULL;
+	nt_autojson json_t *by_id = NULL, *other = NULL, *firing = NULL, *future = NULL;
 
 	(void)state;
 	put("a", "resolved");
@@ -491,6 +477,8 @@ static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 	by_id = get("/api/v1/incidents?job=00000000000000a1");
 	other = get("/api/v1/incidents?job=00000000000000b2");
 	firing = get("/api/v1/incidents?state=firing&severity=critical&class=compute");
+	future = get("/api/v1/incidents?since=2300-01-01T00:00:00Z");
+	assert_string_equal(names(future, "id"), "");
 	assert_string_equal(names(by_id, "id"), "b a ");
 	assert_string_equal(names(other, "id"), "");
 	assert_string_equal(names(firing, "id"), "b ");
@@ -499,7 +487,9 @@ static void incidents_are_filtered_also_by_the_id_of_a_job(void **state)
 static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 {
 	nt_autojson json_t *list = get("/api/v1/jobs/00000000000000a1/links"), *page = NULL;
-	nt_autojson json_t *rest = NULL, *none = NULL;
+	nt_autojson json_t *rest = NULL, *none = NULL, *fewer = NULL;
+	struct nt_snapshot *snapshot;
+	char target[256];
 	const json_t *items = json_object_get(list, "items"), *first, *second, *third, *end;
 
 	(void)state;
@@ -534,17 +524,27 @@ static void links_name_both_ends_and_what_is_not_known_is_null(void **state)
 	assert_int_equal(json_integer_value(json_object_get(list, "over_cap")), 7);
 	assert_int_equal(json_array_size(json_object_get(list, "not_visible")), 2);
 	page = get("/api/v1/jobs/00000000000000a1/links?limit=1");
-	assert_string_equal(nt_json_get_text(page, "next", ""), "l1");
-	rest = get("/api/v1/jobs/00000000000000a1/links?limit=2&cursor=l1");
+	(void)snprintf(target, sizeof(target), "/api/v1/jobs/00000000000000a1/links?cursor=%s",
+		       text(page, "next"));
+	rest = get(target);
 	assert_int_equal(json_array_size(json_object_get(rest, "items")), 2);
 	assert_true(json_is_null(json_object_get(rest, "next")));
+	/* The first link is gone meanwhile: no other one is skipped. */
+	snapshot = nt_test_snapshot();
+	slow_job(snapshot)->link++;
+	slow_job(snapshot)->links--;
+	nt_board_post(board, snapshot);
+	fewer = get(target);
+	assert_true(json_equal(json_object_get(fewer, "items"), json_object_get(rest, "items")));
+	check_problem("/api/v1/jobs/00000000000000a1/links?cursor=l1", 400, "bad_cursor");
+	check_problem("/api/v1/jobs/00000000000000a1/links?cursor=l1-0-1-1-1", 400, "bad_cursor");
 	none = get("/api/v1/jobs/00000000000000b2/links");
 	assert_int_equal(json_array_size(json_object_get(none, "items")), 0);
 }
 
 static void without_a_store_the_open_incidents_are_shown(void **state)
 {
-	nt_autojson json_t *list = NULL, *info = NULL;
+	nt_autojson json_t *list = NULL, *info = NULL, *page = NULL, *rest = NULL;
 
 	(void)state;
 	nt_store_close(store);
@@ -556,13 +556,19 @@ static void without_a_store_the_open_incidents_are_shown(void **state)
 			    "00000000000000f1 00000000000000f2 00000000000000f3 ");
 	info = get("/api/v1/incidents?severity=info");
 	assert_string_equal(names(info, "id"), "00000000000000f3 ");
+	page = get("/api/v1/incidents?limit=2");
+	assert_string_equal(names(page, "id"), "00000000000000f1 00000000000000f2 ");
+	assert_string_equal(text(page, "next"), "o00000000000000f2");
+	rest = get("/api/v1/incidents?limit=2&cursor=o00000000000000f2");
+	assert_string_equal(names(rest, "id"), "00000000000000f3 ");
+	assert_true(json_is_null(json_object_get(rest, "next")));
+	check_problem("/api/v1/incidents?cursor=i1", 400, "bad_cursor");
+	check_problem("/api/v1/incidents?cursor=o", 400, "bad_cursor");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_job_of_another_aggregator_is_shown_with_what_is_stored_of_it),
-		TEST(who_owns_a_job_is_named_where_its_ranks_are_asked_for),
 		TEST(slow_ranks_come_worst_first_and_without_notes),
 		TEST(a_slow_rank_says_whether_it_is_still_observed),
 		TEST(slow_ranks_of_a_past_time_come_from_the_store),
@@ -575,6 +581,7 @@ int main(void)
 		TEST(a_job_tells_its_open_incidents_and_its_step),
 		TEST(what_is_not_there_is_404),
 		TEST(ranks_tell_their_calls_and_bytes_exactly),
+		TEST(counters_beyond_json_are_the_largest_number),
 		TEST(pages_of_ranks_miss_none),
 		TEST(ranks_are_filtered_by_node),
 		TEST(nodes_are_listed_by_name_and_state),

@@ -45,7 +45,8 @@ static json_t *post(const char *body, int status, const char *code)
 
 static void a_level_is_set_and_listed(void **state)
 {
-	nt_autojson json_t *set = NULL, *list = NULL, *none = NULL, *page = NULL;
+	nt_autojson json_t *set = NULL, *list = NULL, *none = NULL, *page = NULL, *rest = NULL;
+	char target[256];
 	const json_t *item;
 
 	(void)state;
@@ -57,20 +58,47 @@ static void a_level_is_set_and_listed(void **state)
 	json_decref(post("{\"job\":\"00000000000000a1\",\"level\":1}", 202, NULL));
 	nt_level_desk_turn(scene.desk, scene.bus_producer);
 	list = get("/api/v1/levels");
-	assert_string_equal(names(list, "kind"), "rank node job ");
+	assert_string_equal(names(list, "kind"), "node job rank ");
 	item = json_array_get(json_object_get(list, "items"), 2);
+	assert_int_equal(nt_json_get_number(item, "ranks", 0), 1);
+	item = json_array_get(json_object_get(list, "items"), 0);
+	assert_int_equal(nt_json_get_number(item, "ranks", 0), 2);
+	item = json_array_get(json_object_get(list, "items"), 1);
 	assert_int_equal(nt_json_get_number(item, "ranks", 0), NT_TEST_RANKS);
 	assert_int_equal(nt_json_get_number(item, "in_force", -1), 0);
 	assert_true(json_is_false(json_object_get(item, "automatic")));
 	none = get("/api/v1/levels?node=gpu-02");
 	assert_string_equal(names(none, "kind"), "");
 	page = get("/api/v1/levels?limit=1");
-	assert_string_equal(names(page, "kind"), "rank ");
-	assert_string_equal(text(page, "next"), "l1");
+	assert_string_equal(names(page, "kind"), "node ");
+	(void)snprintf(target, sizeof(target), "/api/v1/levels?limit=1&job=llm-70b&cursor=%s",
+		       text(page, "next"));
 	json_decref(page);
-	page = get("/api/v1/levels?limit=1&cursor=l1&job=llm-70b");
+	page = get(target);
 	assert_string_equal(names(page, "kind"), "job ");
+	/* Another level before the cursor: nothing is repeated. */
+	json_decref(post("{\"node\":\"gpu-02\",\"level\":1}", 202, NULL));
+	nt_level_desk_turn(scene.desk, scene.bus_producer);
+	(void)snprintf(target, sizeof(target), "/api/v1/levels?cursor=%s", text(page, "next"));
+	rest = get(target);
+	assert_string_equal(names(rest, "kind"), "rank ");
+	check_problem("/api/v1/levels?cursor=l1", 400, "bad_cursor");
 	check_problem("/api/v1/levels?cursor=x1", 400, "bad_cursor");
+}
+
+static void levels_of_a_job_that_is_not_known_are_found_by_its_key(void **state)
+{
+	const struct nt_level_target target = {NT_LEVEL_RANK, "key", 3};
+	nt_autojson json_t *list = NULL, *none = NULL;
+	struct nt_level_entry entry;
+
+	(void)state;
+	assert_int_equal(nt_level_desk_set(scene.desk, &target, 1, NT_MINUTE, &entry), 0);
+	nt_level_desk_turn(scene.desk, scene.bus_producer);
+	list = get("/api/v1/levels?job=key");
+	assert_string_equal(names(list, "job_key"), "key ");
+	none = get("/api/v1/levels?job=ke");
+	assert_string_equal(names(none, "job_key"), "");
 }
 
 static void a_fault_is_named(void **state)
@@ -130,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_DESK(a_level_is_set_and_listed),
+		TEST_DESK(levels_of_a_job_that_is_not_known_are_found_by_its_key),
 		TEST_DESK(a_fault_is_named),
 		TEST_DESK(a_full_queue_is_503),
 		TEST(without_a_desk_it_is_not_offered),

@@ -200,6 +200,34 @@ static void a_fault_is_named(void **state)
 	check_problem("/api/v1/profiles/x", 404, "no_such_profile");
 }
 
+static void profiles_of_a_job_that_has_ended_are_listed(void **state)
+{
+	static const char *const asked[] = {"llm-70b", "00000000000000a1", "10.0.0.1:29500/run"};
+	struct nt_snapshot *snapshot = nt_test_snapshot();
+	nt_autojson json_t *begun = NULL, *kept = NULL, *none = NULL;
+	char path[64], target[96];
+	uint64_t id;
+
+	(void)state;
+	begun = request_one(path, &id);
+	assert_string_equal(text(begun, "job_key"), "10.0.0.1:29500/run");
+	none = get("/api/v1/profiles?job=resnet");
+	assert_string_equal(names(none, "rank"), "");
+	((struct nt_snapshot_job *)(uintptr_t)snapshot->job[0])->ended_ns = NT_TEST_TIME_NS;
+	nt_board_post(board, snapshot);
+	for (size_t i = 0; i < 3; i++) {
+		nt_autojson json_t *list = NULL;
+
+		(void)snprintf(target, sizeof(target), "/api/v1/profiles?job=%s", asked[i]);
+		list = get(target);
+		assert_string_equal(names(list, "job_key"), "10.0.0.1:29500/run ");
+	}
+	nt_board_post(board, nt_snapshot_new());
+	kept = get("/api/v1/profiles?job=10.0.0.1:29500/run");
+	assert_string_equal(names(kept, "job_key"), "10.0.0.1:29500/run ");
+	check_problem("/api/v1/profiles?job=llm-70b", 404, "no_such_job");
+}
+
 static void without_a_desk_none_is_offered(void **state)
 {
 	(void)state;
@@ -211,8 +239,11 @@ static void without_a_desk_none_is_offered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_DESK(a_profile_runs_and_completes), TEST_DESK(the_oldest_is_replaced),
-		TEST_DESK(nothing_in_time_is_expired),   TEST_DESK(a_fault_is_named),
+		TEST_DESK(a_profile_runs_and_completes),
+		TEST_DESK(the_oldest_is_replaced),
+		TEST_DESK(nothing_in_time_is_expired),
+		TEST_DESK(a_fault_is_named),
+		TEST_DESK(profiles_of_a_job_that_has_ended_are_listed),
 		TEST(without_a_desk_none_is_offered),
 	};
 

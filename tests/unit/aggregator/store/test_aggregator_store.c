@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Incidents, the state of the detection and the outbox come back as they went in. */
+#include <sqlite3.h>
+
+#include "aggregator/store/store_impl.h"
 #include "tests/unit/aggregator/store.h"
 
 /* ---- incidents ----------------------------------------------------------------------------------- */
@@ -125,6 +128,62 @@ static void huge_incidents_make_pages_short(void **state)
 	} while (filter.before);
 	assert_int_equal(seen, 5);
 	assert_int_equal(pages, 2);
+}
+
+/* Asks SQLite how it would find them. */
+static void check_plan(const struct nt_store_filter *filter, const char *index)
+{
+	char query[NT_STORE_LIST_SQL], sql[NT_STORE_LIST_SQL + 32], plan[4096] = "";
+	sqlite3_stmt *explain;
+	sqlite3 *db;
+
+	nt_store_list_sql(filter, query);
+	(void)snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s", query);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &explain, NULL), SQLITE_OK);
+	while (sqlite3_step(explain) == SQLITE_ROW) {
+		size_t len = strlen(plan);
+
+		(void)snprintf(plan + len, sizeof(plan) - len, "%s\n",
+			       (const char *)sqlite3_column_text(explain, 3));
+	}
+	assert_int_equal(sqlite3_finalize(explain), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	if (strstr(plan, "SCAN incident") || strstr(plan, "ORDER BY") || !strstr(plan, index))
+		fail_msg("%s", plan);
+}
+
+static void lists_of_a_job_and_of_a_state_use_an_index(void **state)
+{
+	(void)state;
+	check_plan(&(struct nt_store_filter){.job = "llm-70b"}, "incident_key");
+	check_plan(&(struct nt_store_filter){.job = "llm-70b", .attempt = 2, .state = "firing"},
+		   "USING");
+	check_plan(&(struct nt_store_filter){.state = "firing"}, "incident_state");
+	check_plan(&(struct nt_store_filter){.before = 7}, "INTEGER PRIMARY KEY");
+}
+
+static int stop_at_second(void *data, const char *id, const char *job_key, uint32_t attempt)
+{
+	int *calls = data;
+
+	assert_string_equal(id, *calls ? "b" : "c");
+	assert_string_equal(job_key, "10.0.0.1:29500/run");
+	assert_int_equal(attempt, 1);
+	return ++*calls == 2 ? -EIO : 0;
+}
+
+static void firing_incidents_are_told_newest_first_until_an_error(void **state)
+{
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(put_as("a", "firing", "critical", 1), 0);
+	assert_int_equal(put_as("b", "firing", "info", 1), 0);
+	assert_int_equal(put_as("r", "resolved", "critical", 1), 0);
+	assert_int_equal(put_as("c", "firing", "critical", 1), 0);
+	assert_int_equal(nt_store_each_firing(store, stop_at_second, &calls), -EIO);
+	assert_int_equal(calls, 2);
 }
 
 static void filters_take_what_fits_all_of_them(void **state)
@@ -347,6 +406,8 @@ int main(void)
 		TEST(an_id_that_is_empty_or_too_long_is_refused),
 		TEST(a_list_goes_from_the_newest_page_by_page_and_misses_none),
 		TEST(huge_incidents_make_pages_short),
+		TEST(lists_of_a_job_and_of_a_state_use_an_index),
+		TEST(firing_incidents_are_told_newest_first_until_an_error),
 		TEST(filters_take_what_fits_all_of_them),
 		TEST(no_state_yet_is_enoent),
 		TEST(a_state_comes_back_with_its_positions_after_a_restart),

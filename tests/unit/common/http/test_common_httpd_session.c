@@ -141,6 +141,22 @@ static void a_token_is_exchanged_for_a_cookie(void **state)
 	check(ask("GET", "/session", "", "", ""), 401, "no_token");
 }
 
+static void a_proxy_may_use_the_header_authorization(void **state)
+{
+	static const char basic[] = "Authorization: Basic cHJveHk6c2VjcmV0\r\n";
+	struct browser browser = log_in(ADMIN);
+
+	(void)state;
+	check(ask("GET", "/things/a", basic, browser.cookie, ""), 200, NULL);
+	check(ask("POST", "/things/a", basic, browser.cookie, ""), 403, "csrf");
+	check(ask("POST", "/things/a", basic, browser.cookie, browser.csrf), 200, NULL);
+	check(ask("GET", "/things/a", basic, browser.cookie, "Sec-Fetch-Site: cross-site\r\n"), 401,
+	      "cross_site");
+	check(ask("GET", "/things/a", basic, "", ""), 401, "invalid_token");
+	check(ask("GET", "/things/a", "Authorization: Bearer\r\n", browser.cookie, ""), 401,
+	      "invalid_token");
+}
+
 static void a_write_with_a_cookie_needs_its_csrf_token(void **state)
 {
 	struct browser browser = log_in(ADMIN), other = log_in(ADMIN);
@@ -424,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_SESSIONS(a_token_is_exchanged_for_a_cookie),
+		TEST_SESSIONS(a_proxy_may_use_the_header_authorization),
 		TEST_SESSIONS(a_write_with_a_cookie_needs_its_csrf_token),
 		TEST_SESSIONS(a_session_of_a_reader_writes_nothing),
 		TEST_SESSIONS(another_site_cannot_use_a_cookie),

@@ -59,6 +59,9 @@ static void a_token_file_with_mistakes_is_refused_by_name(void **state)
 		{"# nothing\n\n", "it holds no token"},
 		{"short\n", "line 1: a token has 16"},
 		{"# one\n\nadministrator-0123456789 owner\n", "line 3: a scope is"},
+		{"# one\nadministrator-0123456789\nreader-0123456789ab read\n"
+		 "administrator-0123456789 read a\n",
+		 "line 4: the token of line 2 is repeated"},
 		{"administrator-0123456789 read my/name\n", "line 1: a name has"},
 		{"administrator-0123456789 read a more\n", "line 1: there is more"},
 		{"administrator-0123456789\nadministrat\001r-0123456789\n", "line 2: a token has"},
