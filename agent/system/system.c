@@ -3,11 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/system/slice_estimate.h"
 #include "agent/system/system_impl.h"
@@ -457,40 +453,6 @@ static bool read_switches(struct nt_system *system, uint32_t slot, uint64_t now_
 	return true;
 }
 
-/* As the kernel calls it, such as sda; else its numbers. */
-static void name_device(uint32_t device, char *name)
-{
-	char path[64], target[PATH_MAX];
-	ssize_t len;
-
-	(void)snprintf(name, NT_SYSTEM_DEVICE_NAME, "%u:%u", device >> 20, device & 0xfffff);
-	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", device >> 20, device & 0xfffff);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len <= 0)
-		return;
-	target[len] = '\0';
-	(void)snprintf(name, NT_SYSTEM_DEVICE_NAME, "%.31s", basename(target));
-}
-
-static void read_devices(const struct nt_host_process *process, struct nt_system_total *total)
-{
-	const struct nt_host_device *most = NULL;
-
-	for (int i = 0; i < NT_HOST_DEVICES; i++) {
-		const struct nt_host_device *device = &process->device[i];
-
-		total->requests += device->requests;
-		total->request_ns += device->ns;
-		if (device->device && (!most || device->ns > most->ns))
-			most = device;
-	}
-	if (!most)
-		return;
-	total->device_requests = most->requests;
-	total->device_ns = most->ns;
-	name_device(most->device, total->device);
-}
-
 static void read_takers(struct nt_system *system, uint32_t slot, uint64_t gap_ns,
 			struct nt_system_total *total)
 {
@@ -527,7 +489,7 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 	total.retransmits = process->retransmits;
 	total.resets = process->resets_sent + process->resets_received;
 	total.oom_kills = process->oom_kills;
-	read_devices(process, &total);
+	nt_system_devices_read(process, &total);
 	read_takers(system, slot, gap_until(system, now_ns), &total);
 	*ret_total = total;
 	return true;

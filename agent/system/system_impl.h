@@ -84,6 +84,9 @@ NT_MUST_CHECK bool nt_system_shares_sweep(const struct nt_system_loader *loader,
 /* Zeroes the slot. What it has not given back is given back. */
 void nt_system_shares_clear(const struct nt_system_loader *loader, uint32_t slot);
 
+/* agent/system/system_device.c: all requests, and those of the device for which it waited longest. */
+void nt_system_devices_read(const struct nt_host_process *process, struct nt_system_total *total);
+
 /* agent/system/system_cost.c: what context switches cost; slot: a free one. */
 void nt_system_cost_measure(struct nt_system_loader *loader, uint32_t slot,
 			    struct nt_event_budget_costs *ret_costs);
