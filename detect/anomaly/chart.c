@@ -161,6 +161,11 @@ static void remove_subspace(const struct nt_chart *chart, float *residual)
 		take_out(direction + k * n, direction + (k + 1) * n, along + k, row, n);
 }
 
+static bool is_unknown(const struct nt_chart_metric *metric)
+{
+	return metric->is_missing || metric->is_wild;
+}
+
 /*
  * What is missing is taken to be what the others suggest: then it has no residual. Its level follows
  * that, so that it goes on from there when it returns. A level of one raw value would deviate more
@@ -176,14 +181,14 @@ static void fill_missing(struct nt_chart *chart)
 		memcpy(chart->residual, row, chart->stride * sizeof(*row));
 		remove_subspace(chart, chart->residual);
 		for (size_t j = 0; j < chart->metrics; j++)
-			if (chart->metric[j].is_missing)
+			if (is_unknown(&chart->metric[j]))
 				row[j] -= chart->residual[j];
 	}
 	memcpy(chart->residual, row, chart->stride * sizeof(*row));
 	for (size_t j = 0; j < chart->metrics; j++) {
 		const struct nt_chart_metric *metric = &chart->metric[j];
 
-		if (metric->varies && metric->is_missing)
+		if (metric->varies && is_unknown(metric))
 			chart->at.level[j] = chart->at.mean[j] + (double)row[j] * metric->width;
 	}
 }
@@ -203,26 +208,42 @@ static double weigh(double distance, double width, double rate, double *novelty)
 	return weight * term;
 }
 
+/* What a metric's own range gives. A wild value's term waits for the next row. */
+static double find_range_term(struct nt_chart *chart, size_t j, double value)
+{
+	struct nt_chart_metric *metric = &chart->metric[j];
+	const struct nt_envelopes *range = &chart->range;
+	const double away = nt_envelopes_distance(range, j, value);
+	double term = weigh(away, range->high[j] - range->low[j], chart->novelty_rate,
+			    &chart->at.novelty[j]);
+	double withheld = away > 0.0 ? metric->withheld : 0.0;
+
+	metric->is_out = away > 0.0;
+	metric->withheld = metric->is_wild ? term : 0.0;
+	return metric->is_wild ? 0.0 : term + withheld;
+}
+
 /* *ret_range: the part of it that the metric's own range gives. */
 static double find_term(struct nt_chart *chart, size_t j, double value, double *ret_range)
 {
-	const struct nt_chart_metric *metric = &chart->metric[j];
+	struct nt_chart_metric *metric = &chart->metric[j];
 	const struct nt_envelopes *range = &chart->range, *own = &chart->residual_range;
 	double term = 0.0, width, away;
 
 	*ret_range = 0.0;
-	if (!chart->is_fitted || metric->is_missing || metric->is_muted)
+	if (!chart->is_fitted || metric->is_missing || metric->is_muted) {
+		metric->is_out = false;
+		metric->withheld = 0.0;
 		return 0.0;
-	width = range->high[j] - range->low[j];
+	}
 	if (metric->varies)
-		term = weigh(nt_envelopes_distance(range, j, value), width, chart->novelty_rate,
-			     &chart->at.novelty[j]);
+		term = find_range_term(chart, j, value);
 	else if (metric->is_trouble && value > range->high[j] && nt_envelopes_has(range, j))
 		term = 1.0;
 	*ret_range = term;
 	away = nt_envelopes_distance(own, j, chart->residual[j]);
 	width = own->high[j] - own->low[j];
-	if (metric->varies && width > 0.0)
+	if (metric->varies && width > 0.0 && !chart->settle)
 		term += NT_ANOMALY_RESIDUAL * weigh(away > NT_ANOMALY_ROUNDING ? away : 0.0, width,
 						    chart->novelty_rate,
 						    &chart->at.residual_novelty[j]);
@@ -259,22 +280,23 @@ static inline void smooth(const struct nt_chart_values *at, size_t j, double val
 static void learn(struct nt_chart *chart, size_t j, double value, bool learns)
 {
 	struct nt_chart_metric *metric = &chart->metric[j];
+	bool wholly = learns || metric->learn;
 
-	if (metric->is_missing) {
+	if (is_unknown(metric)) {
 		chart->learned[j] = chart->moments.mean[j];
 		return;
 	}
-	chart->learned[j] = nt_envelopes_take(&chart->range, j, value,
-					      learns || metric->learn ? 1.0 : chart->creep_rate);
+	chart->learned[j] =
+		nt_envelopes_take(&chart->range, j, value, wholly ? 1.0 : chart->creep_rate);
 	metric->learn -= metric->learn > 0;
 	if (!metric->learn)
 		metric->is_muted = false;
-	if (!metric->varies)
+	if (!metric->varies || chart->settle)
 		return;
 	/* The residual is there later than the metric, which may be learned by then. */
-	(void)nt_envelopes_take(
-		&chart->residual_range, j, chart->residual[j],
-		learns || metric->learn || metric->learn_residual ? 1.0 : chart->creep_rate);
+	wholly |= metric->learn || metric->learn_residual;
+	(void)nt_envelopes_take(&chart->residual_range, j, chart->residual[j],
+				wholly ? 1.0 : chart->creep_rate);
 	metric->learn_residual -= metric->learn_residual > 0;
 }
 
@@ -295,10 +317,53 @@ static bool take_value(struct nt_chart *chart, size_t j, double value)
 	if (metric->is_missing)
 		return metric->varies;
 	note_change(chart, j, value);
-	if (was_missing && !metric->varies) /* the level is of another time */
+	if (was_missing && (!metric->varies || chart->settle)) /* the level is of another time */
 		chart->at.level[j] = value;
 	smooth(&chart->at, j, value, chart->smooth_rate);
 	return false;
+}
+
+/* A value far outside of its range, which it was inside of before. */
+static inline bool is_wild(const struct nt_chart *chart, size_t j, double value)
+{
+	const struct nt_chart_metric *metric = &chart->metric[j];
+	const double low = chart->range.low[j], high = chart->range.high[j];
+	const double most = NT_ANOMALY_WILD * (high - low);
+
+	return metric->varies && !metric->is_out && !metric->learn && low <= high &&
+	       (value > high + most || value < low - most);
+}
+
+/*
+ * A single metric that jumps may be wrong, so it counts when the next row agrees. Where several do so at
+ * once, something happened.
+ */
+static bool mark_wild(struct nt_chart *chart, const double *value)
+{
+	size_t wild = 0, last = 0;
+
+	for (size_t j = 0; j < chart->metrics; j++) {
+		if (!nt_anomaly_is_value(value[j]) || !is_wild(chart, j, value[j]))
+			continue;
+		wild++;
+		last = j;
+	}
+	if (wild && wild < NT_ANOMALY_WILD_LEAST)
+		chart->metric[last].is_wild = true;
+	return wild && wild < NT_ANOMALY_WILD_LEAST;
+}
+
+/* Whether enough metrics are known that the others can be estimated, lately. */
+static void count_known(struct nt_chart *chart)
+{
+	size_t varying = 0, known = 0;
+
+	for (size_t j = 0; j < chart->metrics; j++) {
+		varying += chart->metric[j].varies;
+		known += chart->metric[j].varies && !chart->metric[j].is_missing;
+	}
+	if ((double)known < NT_ANOMALY_KNOWN * (double)varying)
+		chart->settle = NT_ANOMALY_SETTLE_ROWS;
 }
 
 /* The residual of the smoothed row beside the subspace, in widths. */
@@ -306,20 +371,23 @@ static void take_row(struct nt_chart *chart, const double *value)
 {
 	const struct nt_chart_values at = chart->at;
 	const double rate = chart->smooth_rate;
-	bool any_missing = false;
+	bool any_unknown = chart->is_fitted && mark_wild(chart, value), any_missing = false;
 
+	chart->settle -= chart->settle > 0;
 	for (size_t j = 0; j < chart->metrics; j++)
 		if (goes_on(&chart->metric[j], value[j]))
 			smooth(&at, j, value[j], rate);
 		else
 			any_missing |= take_value(chart, j, value[j]);
-	if (!chart->is_fitted)
+	if (any_missing)
+		count_known(chart);
+	if (!chart->is_fitted || chart->settle)
 		return;
 	for (size_t j = 0; j < chart->metrics; j++)
 		chart->residual[j] = (float)((at.level[j] - at.mean[j]) * at.per_width[j]);
-	if (any_missing) {
+	if (any_unknown || any_missing) {
 		for (size_t j = 0; j < chart->metrics; j++)
-			if (chart->metric[j].is_missing)
+			if (is_unknown(&chart->metric[j]))
 				chart->residual[j] = 0.0F;
 		fill_missing(chart);
 	}
@@ -331,8 +399,8 @@ static inline bool is_usual(const struct nt_chart *chart, size_t j, double value
 {
 	const struct nt_chart_metric *metric = &chart->metric[j];
 
-	return chart->is_fitted && !metric->is_missing && !metric->is_muted &&
-	       nt_envelopes_stay(&chart->range, j, value) &&
+	return chart->is_fitted && !chart->settle && !metric->is_missing && !metric->is_muted &&
+	       !metric->is_out && nt_envelopes_stay(&chart->range, j, value) &&
 	       (!metric->varies ||
 		nt_envelopes_stay(&chart->residual_range, j, (double)chart->residual[j]));
 }
@@ -373,6 +441,7 @@ static void take_unusual(struct nt_chart *chart, size_t j, double value, bool le
 	at->range_part[j] =
 		before->range_part + chart->score_rate * (of_range - before->range_part);
 	learn(chart, j, value, learns);
+	chart->metric[j].is_wild = false;
 }
 
 /* Scores the metrics, and learns from them. Returns how many are in use. */

@@ -13,9 +13,12 @@ struct nt_chart_metric {
 	bool varies; /* its range was not empty at the last refit */
 	bool is_trouble;
 	bool is_missing; /* in the last row */
+	bool is_out; /* in the last row, it was outside of its range; not saved */
+	bool is_wild; /* in this row, it left its range so far that the next row has to agree; not saved */
 	bool is_muted; /* it changed for the first time, and is learned before it counts */
 	uint32_t learn; /* rows for which the metric is still learned */
 	uint32_t learn_residual; /* at least, for its residual */
+	double withheld; /* its term of the last row, which this row has to agree with; not saved */
 	double first; /* its value as long as it is constant */
 	double base, width; /* of the last refit: lower end and width of its range */
 };
@@ -43,6 +46,7 @@ typedef float nt_chart_lanes __attribute__((vector_size(16)));
 struct nt_chart {
 	size_t metrics, directions;
 	uint32_t learn_rows, since_refit;
+	uint32_t settle; /* rows until relations are judged again; not saved */
 	bool is_fitted, refit_begun;
 	struct nt_chart_metric *metric; /* owned */
 	double *store; /* of the values; owned */

@@ -101,12 +101,13 @@ struct sim_node {
 	struct nt_alarm_budget budget;
 	struct nt_anomaly_score score;
 	size_t minute, alarms;
+	size_t metrics; /* of the rows that it sends: the first ones */
 };
 
 static inline void sim_take(struct sim_node *at, const double *value, const double *peers)
 {
 	const struct nt_anomaly_row row = {
-		.name = sim_names(), .value = value, .peers = peers, .metrics = SIM_METRICS};
+		.name = sim_names(), .value = value, .peers = peers, .metrics = at->metrics};
 	struct nt_chart *chart;
 
 	assert_int_equal(nt_anomaly_node_take(at->node, &at->budget, &row, &at->score), 0);
@@ -123,6 +124,7 @@ static inline void sim_open(struct sim_node *at, uint64_t seed, enum nt_anomaly_
 
 	memset(at, 0, sizeof(*at));
 	sim_init(&at->sim, seed);
+	at->metrics = SIM_METRICS;
 	options.method = method;
 	options.learn_rows = SIM_LEARN;
 	nt_alarm_budget_init(&at->budget, NT_ANOMALY_FALSE_ALARMS, NT_ANOMALY_DAY_ROWS);

@@ -152,6 +152,55 @@ static void a_single_wild_row_does_not_alarm(void **state)
 	nt_anomaly_node_free(at.node);
 }
 
+/* Of few metrics, each has a large part of the score. */
+static void one_wild_value_among_few_metrics_does_not_alarm(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 30; seed < 36; seed++) {
+		struct sim_node at;
+		double value[SIM_METRICS];
+
+		sim_open(&at, seed, NT_ANOMALY_METHOD_CHART);
+		at.metrics = 14;
+		sim_run(&at, LEARNED);
+		for (size_t i = 0; i < 28; i++) {
+			sim_row(&at.sim, at.minute, value);
+			value[i % 14] = (i < 14 ? 1e6 : -1e6) * at.sim.scale[i % 14];
+			sim_take(&at, value, NULL);
+			sim_run(&at, 120);
+		}
+		assert_int_equal(at.alarms, 0);
+		/* It has not widened what is usual: the metric still alarms. */
+		assert_true(minutes_to_alarm(&at, 7, 3, WITHIN) <= WITHIN);
+		assert_true(sim_names_metric(&at, "m7", 3));
+		nt_anomaly_node_free(at.node);
+	}
+}
+
+static void metrics_that_are_there_every_other_minute_do_not_alarm(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 40; seed < 46; seed++) {
+		struct sim_node at;
+		double value[SIM_METRICS];
+
+		sim_open(&at, seed, NT_ANOMALY_METHOD_CHART);
+		sim_run(&at, LEARNED);
+		for (size_t i = 0; i < 1440; i++) {
+			sim_row(&at.sim, at.minute, value);
+			for (int j = 0; i % 2 && j < 27; j++)
+				value[j] = NAN;
+			sim_take(&at, value, NULL);
+		}
+		assert_int_equal(at.alarms, 0);
+		sim_run(&at, 60);
+		assert_int_equal(at.alarms, 0);
+		/* What is there is still judged, and relations again soon after. */
+		assert_true(minutes_to_alarm(&at, 4, 4, WITHIN) <= WITHIN);
+		nt_anomaly_node_free(at.node);
+	}
+}
+
 static void a_lasting_new_level_becomes_normal(void **state)
 {
 	struct sim_node at;
@@ -369,6 +418,8 @@ int main(void)
 		cmocka_unit_test(what_left_its_range_is_named_before_what_relates_unusually),
 		cmocka_unit_test(constants_gaps_and_nonsense_do_not_alarm),
 		cmocka_unit_test(a_single_wild_row_does_not_alarm),
+		cmocka_unit_test(one_wild_value_among_few_metrics_does_not_alarm),
+		cmocka_unit_test(metrics_that_are_there_every_other_minute_do_not_alarm),
 		cmocka_unit_test(a_lasting_new_level_becomes_normal),
 		cmocka_unit_test(a_new_metric_is_learned_before_it_counts),
 		cmocka_unit_test(ten_nodes_that_rise_together_do_not_alarm_and_one_alone_does),
