@@ -100,6 +100,14 @@ NT_MUST_CHECK int nt_kineto_find_nodes(struct nt_kineto_ranks *in, struct nt_tra
 NT_MUST_CHECK int nt_kineto_add_interval(struct nt_kineto_interval **list, size_t *count,
 					 const struct nt_kineto_interval *interval);
 
+/*
+ * Adds a call of the runtime: it enqueues, or waits for the device. A copy from or to memory that is
+ * not pinned waits too, so that copies are both. correlation 0: none. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_add_call(struct nt_kineto_rank *out, const char *name,
+				     uint32_t correlation,
+				     const struct nt_kineto_interval *interval);
+
 /* "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce". */
 void nt_kineto_collective_name(const char *kernel, char *ret_name, size_t size);
 

@@ -361,6 +361,7 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 		if (r < 0)
 			return r;
 		trace->dropped += in->rank[i].dropped;
+		trace->hostless += !in->rank[i].on_host && !in->rank[i].has_launches;
 	}
 	for (size_t n = 0; more; n++) {
 		r = add_step(trace, in, n, &more);

@@ -142,6 +142,7 @@ PY
 tar -C "$dir" -czf "$dir/nsys.tgz" nsys
 "$neutracer" analyze "$dir/nsys" >"$dir/nsys.txt"
 grep -q '^[a-z]*: rank 1 ' "$dir/nsys.txt" || fail "the slow rank of the exports is not named"
+grep -q '^host work is not recorded' "$dir/nsys.txt" || fail "exports without calls of the runtime have no note"
 "$neutracer" analyze "$dir/nsys.tgz" >"$dir/nsys.packed.txt"
 same "$dir/nsys.txt" "$dir/nsys.packed.txt"
 
