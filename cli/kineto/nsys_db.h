@@ -6,7 +6,10 @@
 #include <sqlite3.h>
 
 #include "cli/kineto/kineto.h"
-#include "cli/kineto/nsys.h"
+
+enum {
+	NT_NSYS_MAX_PROCESSES = 64, /* of one export */
+};
 
 /* A process of an export. */
 struct nt_nsys_process {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/kineto/nsys.h"
+#include "cli/kineto/nsys_db.h"
 #include "cli/replay/replay.h"
 #include "tests/unit/scratch.h"
 
