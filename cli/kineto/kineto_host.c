@@ -228,6 +228,10 @@ int nt_kineto_spread_late(const struct nt_kineto_rank *rank, uint64_t *late_ns)
 	for (size_t n = 0, hidden = 0; n < rank->steps; n++) {
 		const uint64_t paid_ns = late_ns[n] < stall_ns[n] ? late_ns[n] : stall_ns[n];
 
+		/* What a file hides is not paid in the next one. */
+		if (n && rank->step[n - 1].ends_file)
+			hidden = 0;
+
 		if (paid_ns * 2 < stall_ns[n]) {
 			hidden++;
 			continue;
