@@ -116,6 +116,7 @@ refused 'mixed: 1 PyTorch profiler traces and 1 flight-recorder dumps: name the 
 mkdir "$dir/unknown"
 echo x >"$dir/unknown/notes.txt"
 echo '{"a": 1}' >"$dir/unknown/a.json"
+: >"$dir/unknown/empty.json"
 refused 'unknown: no file of a known format; known are recordings of the bus .*PyTorch profiler traces' "$dir/unknown"
 
 # An export of Nsight Systems, in a directory and in an archive.
