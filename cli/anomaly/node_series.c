@@ -111,8 +111,9 @@ static int check_peers(const struct nt_fleet_series *fleet, struct nt_trace_erro
 				fleet->series[0].name, fleet->series[i].name);
 	}
 	if (!nt_anomaly_has_peers(fleet->count))
-		return nt_trace_refuse(error, "%zu tables are too few peers to compare",
-				       fleet->count);
+		return nt_trace_refuse(error,
+				       "%zu tables are too few peers to compare: %d are needed",
+				       fleet->count, NT_ANOMALY_PEERS_LEAST);
 	return 0;
 }
 

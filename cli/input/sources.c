@@ -379,6 +379,14 @@ static bool is_of(const struct source_file *file, enum nt_format format, bool fo
 	return file->damaged && nt_format_may_be(format, label_of(file));
 }
 
+/* Of an empty file in a directory not even the format can be guessed. */
+static bool is_empty(const struct source_file *file)
+{
+	struct stat st;
+
+	return !file->given && file->fd < 0 && stat(file->path, &st) == 0 && st.st_size == 0;
+}
+
 static int refuse_unknown(struct nt_trace_error *error)
 {
 	char known[NT_TRACE_ERROR_BYTES] = "";
@@ -419,6 +427,7 @@ static int find_format(const struct nt_sources *sources, enum nt_format *ret_for
 		for (enum nt_format format = NT_FORMAT_KINETO; format < NT_FORMAT_END && !best;
 		     format++)
 			if ((sources->file[i].given || sources->file[i].damaged) &&
+			    !is_empty(&sources->file[i]) &&
 			    nt_format_may_be(format, sources->file[i].path) &&
 			    (format != NT_FORMAT_FLIGHT || sources->file[i].damaged))
 				best = format;

@@ -20,7 +20,10 @@ struct nt_kineto_interval {
 	uint8_t op; /* enum nt_op; with a group */
 	uint16_t group; /* from 1; 0: unknown */
 	bool stated; /* the trace has its number; else it is the order on this rank */
-	bool ends_step; /* of a collective, if the trace has no steps */
+	union {
+		bool ends_step; /* of a collective, if the trace has no steps */
+		bool ends_file; /* of a step: another file follows */
+	};
 	uint16_t stated_size; /* ranks of the group, of a collective; 0: not stated, or more */
 	uint64_t number; /* in its group, from 1; 0 until assigned */
 	uint64_t bytes;
@@ -75,6 +78,7 @@ struct nt_kineto_rank {
 	struct nt_kineto_group *group; /* NT_FRAME_MAX_COMMS of them */
 	size_t groups;
 	uint64_t dropped; /* calls of groups beyond that */
+	size_t next, file; /* the step of its next frame, and the file of that step, from 0 */
 };
 
 struct nt_kineto_ranks {
@@ -89,6 +93,19 @@ void nt_kineto_ranks_release(struct nt_kineto_ranks *ranks);
 /* Completes a rank of which all kernels are known, at least one: order, numbers, steps. -ENOMEM. */
 NT_MUST_CHECK int nt_kineto_settle(struct nt_kineto_rank *rank);
 
+/*
+ * Sorts the ranks, and joins the files of each one. *ret_files: of each rank. -EBADMSG if files of a
+ * rank overlap, or if not all ranks have as many; -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_join_files(struct nt_kineto_ranks *in, size_t *ret_files,
+				       struct nt_trace_error *error);
+
+/* Adds the groups and counts of a later file of the rank, and renames those of its calls. -ENOMEM. */
+NT_MUST_CHECK int nt_kineto_join_groups(struct nt_kineto_rank *to, struct nt_kineto_rank *from);
+
+/* Merges sorted intervals in place. Returns their number. */
+size_t nt_kineto_merge(struct nt_kineto_interval *interval, size_t count);
+
 /* Makes frames of all ranks, which it sorts. -EBADMSG if they are not of one job; -ENOMEM, -E2BIG. */
 NT_MUST_CHECK int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 				       struct nt_trace_error *ret_error);
@@ -99,6 +116,14 @@ NT_MUST_CHECK int nt_kineto_find_nodes(struct nt_kineto_ranks *in, struct nt_tra
 /* Appends to a list whose capacity follows from *count. -ENOMEM. */
 NT_MUST_CHECK int nt_kineto_add_interval(struct nt_kineto_interval **list, size_t *count,
 					 const struct nt_kineto_interval *interval);
+
+/*
+ * Adds a call of the runtime: it enqueues, or waits for the device. A copy from or to memory that is
+ * not pinned waits too, so that copies are both. correlation 0: none. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_add_call(struct nt_kineto_rank *out, const char *name,
+				     uint32_t correlation,
+				     const struct nt_kineto_interval *interval);
 
 /* "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce". */
 void nt_kineto_collective_name(const char *kernel, char *ret_name, size_t size);

@@ -103,12 +103,8 @@ static int add_work(struct nt_kineto_rank *out, const struct nt_kineto_interval 
 		       : 0;
 }
 
-/*
- * A call of the runtime: it enqueues, or waits for the device. A copy from or to memory that is not
- * pinned waits too, so that copies are both.
- */
-static int add_runtime_call(struct nt_kineto_rank *out, const char *name, uint32_t correlation,
-			    const struct nt_kineto_interval *interval)
+int nt_kineto_add_call(struct nt_kineto_rank *out, const char *name, uint32_t correlation,
+		       const struct nt_kineto_interval *interval)
 {
 	const bool waits = strstr(name, "Synchronize") || strstr(name, "Memcpy");
 
@@ -189,7 +185,7 @@ int nt_kineto_read_event(struct nt_kineto_rank *out, const struct nt_json_value 
 	if (starts_with(name, "aten::") && strcmp(category, "cpu_op") == 0)
 		return add_work(out, &interval);
 	if (strcmp(category, "cuda_runtime") == 0 || strcmp(category, "cuda_driver") == 0)
-		return add_runtime_call(out, name, correlation_of(event), &interval);
+		return nt_kineto_add_call(out, name, correlation_of(event), &interval);
 	if (strcmp(category, "kernel") == 0 || starts_with(category, "gpu_mem")) {
 		if (out->kernels == NT_KINETO_MAX_KERNELS)
 			return nt_trace_refuse(error, "more than %d kernels",

@@ -226,6 +226,52 @@ void nt_kineto_number_calls(struct nt_kineto_rank *rank)
 	}
 }
 
+/* The place of a group of a later file in those of the rank, from 1; 0 beyond the cap. */
+static uint16_t join_group(struct nt_kineto_rank *to, const struct nt_kineto_group *group)
+{
+	for (size_t i = 0; i < to->groups; i++)
+		if (to->group[i].name_hash == group->name_hash && to->group[i].id == group->id)
+			return (uint16_t)(i + 1);
+	if (to->groups == NT_FRAME_MAX_COMMS)
+		return 0;
+	to->group[to->groups] = *group;
+	to->group[to->groups].calls = to->group[to->groups].p2p_calls = 0;
+	return (uint16_t)++to->groups;
+}
+
+int nt_kineto_join_groups(struct nt_kineto_rank *to, struct nt_kineto_rank *from)
+{
+	uint16_t place[NT_FRAME_MAX_COMMS] = {0};
+
+	if (!from->groups)
+		return 0;
+	if (!to->group)
+		to->group = calloc(NT_FRAME_MAX_COMMS, sizeof(*to->group));
+	if (!to->group)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->groups; i++)
+		place[i] = join_group(to, &from->group[i]);
+	for (size_t i = 0; i < from->kernels; i++) {
+		struct nt_kineto_interval *kernel = &from->kernel[i];
+
+		if (!kernel->group)
+			continue;
+		kernel->group = place[kernel->group - 1];
+		from->dropped += !kernel->group;
+		if (kernel->group && !kernel->stated)
+			kernel->number += is_p2p(kernel) ? to->group[kernel->group - 1].p2p_calls
+							 : to->group[kernel->group - 1].calls;
+	}
+	for (size_t i = 0; i < from->groups; i++) {
+		if (!place[i])
+			continue;
+		to->group[place[i] - 1].used |= from->group[i].used;
+		to->group[place[i] - 1].calls += from->group[i].calls;
+		to->group[place[i] - 1].p2p_calls += from->group[i].p2p_calls;
+	}
+	return 0;
+}
+
 bool nt_kineto_has_groups(const struct nt_kineto_ranks *in)
 {
 	for (size_t i = 0; i < in->ranks; i++)

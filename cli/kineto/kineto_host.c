@@ -54,28 +54,24 @@ static size_t step_at(const struct nt_kineto_rank *rank, uint64_t time_ns)
 	return next - 1;
 }
 
-/* The longest time without a call in each step; calls ascend by start. */
+/*
+ * The longest time without a call in each step; calls ascend by start. That behind the last call of
+ * a step is of the next one, as on the device.
+ */
 static void measure_gaps(const struct nt_kineto_rank *rank, const struct nt_kineto_launch *call,
 			 uint64_t *ret_gap_ns)
 {
-	uint64_t busy_ns = 0;
+	uint64_t busy_ns = rank->step[0].start_ns;
 	size_t at = 0;
 
 	for (size_t n = 0; n < rank->steps; n++) {
-		const uint64_t end_ns = rank->step[n].end_ns;
-		uint64_t from_ns = rank->step[n].start_ns;
-
 		ret_gap_ns[n] = 0;
-		for (; at < rank->launches && call[at].start_ns < end_ns; at++) {
-			from_ns = from_ns > busy_ns ? from_ns : busy_ns;
-			if (call[at].start_ns > from_ns &&
-			    call[at].start_ns - from_ns > ret_gap_ns[n])
-				ret_gap_ns[n] = call[at].start_ns - from_ns;
+		for (; at < rank->launches && call[at].start_ns < rank->step[n].end_ns; at++) {
+			if (call[at].start_ns > busy_ns &&
+			    call[at].start_ns - busy_ns > ret_gap_ns[n])
+				ret_gap_ns[n] = call[at].start_ns - busy_ns;
 			busy_ns = busy_ns > call[at].end_ns ? busy_ns : call[at].end_ns;
 		}
-		from_ns = from_ns > busy_ns ? from_ns : busy_ns;
-		if (end_ns > from_ns && end_ns - from_ns > ret_gap_ns[n])
-			ret_gap_ns[n] = end_ns - from_ns;
 	}
 }
 
@@ -100,8 +96,9 @@ static int find_gaps(struct nt_kineto_rank *rank)
 }
 
 /*
- * Moves the steps from the host's time to the device's. A step begins with its first kernel, or
- * before, if the device was idle while the host had begun it.
+ * Moves the steps from the host's time to the device's. A step begins when the device has done what
+ * was launched before: what the host did until the first kernel is of this step, even if the host
+ * did it at the end of the step before.
  */
 static int move_steps(struct nt_kineto_rank *rank)
 {
@@ -117,14 +114,9 @@ static int move_steps(struct nt_kineto_rank *rank)
 			kernel->launched_ns ? step_at(rank, kernel->launched_ns) : rank->steps;
 
 		if (n < rank->steps && !on_device[n].end_ns) {
-			uint64_t start_ns = rank->step[n].start_ns;
-
-			if (start_ns < busy_ns)
-				start_ns = busy_ns;
-			/* What ran before the first kernel is not recorded. */
-			if (start_ns > kernel->start_ns || !busy_ns)
-				start_ns = kernel->start_ns;
-			on_device[n].start_ns = start_ns;
+			/* What ran before the first kernel of all is not recorded. */
+			on_device[n].start_ns =
+				busy_ns && busy_ns < kernel->start_ns ? busy_ns : kernel->start_ns;
 		}
 		if (n < rank->steps && kernel->end_ns > on_device[n].end_ns)
 			on_device[n].end_ns = kernel->end_ns;
@@ -235,6 +227,10 @@ int nt_kineto_spread_late(const struct nt_kineto_rank *rank, uint64_t *late_ns)
 		stall_ns[n] = rank->gap_ns[n] > usual_ns ? rank->gap_ns[n] - usual_ns : 0;
 	for (size_t n = 0, hidden = 0; n < rank->steps; n++) {
 		const uint64_t paid_ns = late_ns[n] < stall_ns[n] ? late_ns[n] : stall_ns[n];
+
+		/* What a file hides is not paid in the next one. */
+		if (n && rank->step[n - 1].ends_file)
+			hidden = 0;
 
 		if (paid_ns * 2 < stall_ns[n]) {
 			hidden++;

@@ -1,213 +1,44 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The file is hostile. It is opened immutable, without its journal, views, triggers or virtual
- * tables. What SQLite may do with it is bounded by its size.
- */
+/* Reads exports of Nsight Systems: kernels, copies, calls of the runtime, and steps. */
 #include "cli/kineto/nsys.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/kineto/kineto.h"
-#include "cli/readers/input.h"
-#include "common/base/buf.h"
+#include "cli/kineto/nsys_db.h"
 #include "common/base/hash.h"
-#include "proto/text.h"
-
-enum {
-	MAX_VALUE_BYTES = 1 << 20, /* names of kernels are templates */
-	PROGRESS_OPS = 10000, /* of SQLite, between checks */
-	OPS_PER_BYTE = 16, /* a row of 30 bytes takes some 40 */
-	FREE_OPS = 10 << 20,
-	HEAP_BYTES = 64 << 20, /* of SQLite: a damaged file may request any amount */
-};
 
 static const int64_t MAX_NS = INT64_MAX / 4;
 
-/* A process of an export. */
-struct process {
-	int64_t id; /* globalPid */
-	uint32_t device; /* the lowest on which it ran a kernel */
-	bool communicates, numbered;
-	struct nt_kineto_rank rank;
-};
-
-struct export
+static void release_export(struct nt_nsys_export *export)
 {
-	const char *path;
-	sqlite3 *db;
-	void *map; /* of a file without a name */
-	size_t map_bytes;
-	uint64_t ops_left;
-	uint64_t epoch_ns;
-	bool has_number; /* in its name */
-	uint32_t number;
-	struct process process[NT_NSYS_MAX_PROCESSES];
-	size_t processes;
-	struct nt_trace_error *error;
-};
-
-static void close_export(struct export *export)
-{
-	(void)sqlite3_close(export->db);
-	export->db = NULL;
-	if (export->map)
-		(void)munmap(export->map, export->map_bytes);
-	export->map = NULL;
-}
-
-static void release_export(struct export *export)
-{
-	close_export(export);
+	nt_nsys_close(export);
 	for (size_t i = 0; i < export->processes; i++)
 		nt_kineto_rank_release(&export->process[i].rank);
 	export->processes = 0;
 }
 
-static void finish(sqlite3_stmt **stmt)
-{
-	(void)sqlite3_finalize(*stmt);
-}
-
-#define auto_stmt __attribute__((cleanup(finish))) sqlite3_stmt
-
-static int refuse_db(struct export *export, int code)
-{
-	/* A damaged page may request too much, too. */
-	if (code == SQLITE_NOMEM)
-		return nt_trace_refuse(export->error,
-				       "%s: too little memory to read it, or the file is damaged",
-				       export->path);
-	if (code == SQLITE_INTERRUPT)
-		return nt_trace_refuse(export->error,
-				       "%s: damaged: reading it takes too long for its size",
-				       export->path);
-	return nt_trace_refuse(export->error, "%s: %s", export->path,
-			       export->db ? sqlite3_errmsg(export->db) : sqlite3_errstr(code));
-}
-
-/* ---- opening ---------------------------------------------------------------------------------- */
-
-static int check_progress(void *data)
-{
-	struct export *export = data;
-
-	if (export->ops_left < PROGRESS_OPS)
-		return 1;
-	export->ops_left -= PROGRESS_OPS;
-	return 0;
-}
-
-/* "file:PATH?immutable=1", where the path's own ?, # and % are escaped. */
-static int open_named(struct export *export)
-{
-	nt_autobuf struct nt_buf uri = {0};
-	int r = nt_buf_printf(&uri, *export->path == '/' ? "file:" : "file:./");
-
-	for (const char *in = export->path; *in && r == 0; in++)
-		r = nt_buf_printf(&uri, strchr("?#%", *in) ? "%%%02x" : "%c", *in);
-	r = r ?: nt_buf_printf(&uri, "?immutable=1");
-	return r < 0 ? SQLITE_NOMEM
-		     : sqlite3_open_v2((const char *)uri.data, &export->db,
-				       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-}
-
-/* SQLite resolves links, so it cannot open /proc/self/fd/N of a file without a name. */
-static int open_nameless(struct export *export, const char *place, size_t bytes)
-{
-	nt_autoclose int fd = open(place, O_RDONLY | O_CLOEXEC);
-	int code;
-
-	if (fd < 0)
-		return SQLITE_CANTOPEN;
-	export->map = mmap(NULL, bytes ? bytes : 1, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (export->map == MAP_FAILED) {
-		export->map = NULL;
-		return SQLITE_NOMEM;
-	}
-	export->map_bytes = bytes ? bytes : 1;
-	code = sqlite3_open_v2(":memory:", &export->db, SQLITE_OPEN_READWRITE, NULL);
-	return code
-		       ?: sqlite3_deserialize(export->db, "main", export->map, (sqlite3_int64)bytes,
-					      (sqlite3_int64)bytes, SQLITE_DESERIALIZE_READONLY);
-}
-
-static int open_export(struct export *export)
-{
-	char place[NT_INPUT_PLACE_BYTES];
-	const char *path = nt_input_place(export->path, place);
-	struct stat st;
-	int code;
-
-	if (stat(path, &st) < 0) {
-		const int r = -errno;
-
-		(void)nt_trace_refuse(export->error, "%s: %s", export->path, strerrordesc_np(-r));
-		return r;
-	}
-	(void)sqlite3_hard_heap_limit64(HEAP_BYTES);
-	export->ops_left = FREE_OPS + OPS_PER_BYTE * (uint64_t)st.st_size;
-	if (strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0)
-		code = open_nameless(export, path, (size_t)st.st_size);
-	else
-		code = open_named(export);
-	if (code != SQLITE_OK)
-		return refuse_db(export, code);
-	(void)sqlite3_db_config(export->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	(void)sqlite3_db_config(export->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	(void)sqlite3_db_config(export->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	(void)sqlite3_db_config(export->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	(void)sqlite3_limit(export->db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
-	(void)sqlite3_limit(export->db, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_progress_handler(export->db, PROGRESS_OPS, check_progress, export);
-	return 0;
-}
-
 /* ---- tables ----------------------------------------------------------------------------------- */
 
-/* 1: the table has the column; 0: there is no such table, or no such column in it. */
-static int has_column(struct export *export, const char *table, const char *column)
-{
-	auto_stmt *stmt = NULL;
-	int code;
-
-	code = sqlite3_prepare_v2(export->db,
-				  "SELECT 1 FROM pragma_table_info(?) WHERE name = ? AND EXISTS "
-				  "(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? "
-				  "AND sql LIKE 'CREATE TABLE%')",
-				  -1, &stmt, NULL);
-	if (code != SQLITE_OK)
-		return refuse_db(export, code);
-	(void)sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
-	(void)sqlite3_bind_text(stmt, 2, column, -1, SQLITE_STATIC);
-	(void)sqlite3_bind_text(stmt, 3, table, -1, SQLITE_STATIC);
-	code = sqlite3_step(stmt);
-	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : refuse_db(export, code);
-}
-
-static struct process *find_process(struct export *export, int64_t id)
+static struct nt_nsys_process *find_process(struct nt_nsys_export *export, int64_t id)
 {
 	for (size_t i = export->processes; i-- > 0;)
 		if (export->process[i].id == id)
 			return &export->process[i];
 	if (export->processes == NT_NSYS_MAX_PROCESSES)
 		return NULL;
-	export->process[export->processes] =
-		(struct process){.id = id, .device = UINT32_MAX, .rank = {.path = export->path}};
+	export->process[export->processes] = (struct nt_nsys_process){
+		.id = id, .device = UINT32_MAX, .rank = {.path = export->path}};
 	return &export->process[export->processes++];
 }
 
 /* Start and end of a row, in nanoseconds of the export's clock. */
-static bool read_times(const struct export *export, sqlite3_stmt *stmt,
+static bool read_times(const struct nt_nsys_export *export, sqlite3_stmt *stmt,
 		       struct nt_kineto_interval *ret_interval)
 {
 	const int64_t start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
@@ -219,12 +50,20 @@ static bool read_times(const struct export *export, sqlite3_stmt *stmt,
 	return true;
 }
 
+/* 0: none. */
+static uint32_t correlation_of(sqlite3_stmt *stmt, int column)
+{
+	const int64_t value = sqlite3_column_int64(stmt, column);
+
+	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
 /* A kernel, a copy, or a fill of memory; copies have no name. */
-static int add_kernel(struct export *export, sqlite3_stmt *stmt, const char *table)
+static int add_kernel(struct nt_nsys_export *export, sqlite3_stmt *stmt, const char *table)
 {
 	const char *name = (const char *)sqlite3_column_text(stmt, 4);
 	const int64_t device = sqlite3_column_int64(stmt, 3);
-	struct process *process = find_process(export, sqlite3_column_int64(stmt, 2));
+	struct nt_nsys_process *process = find_process(export, sqlite3_column_int64(stmt, 2));
 	struct nt_kineto_interval interval = {0};
 
 	if (!read_times(export, stmt, &interval))
@@ -245,46 +84,91 @@ static int add_kernel(struct export *export, sqlite3_stmt *stmt, const char *tab
 	} else {
 		interval.kind = (uint32_t)nt_hash_text(NT_HASH_SEED, name ? name : "");
 	}
+	interval.correlation = correlation_of(stmt, 6);
 	return nt_kineto_add_interval(&process->rank.kernel, &process->rank.kernels, &interval);
 }
 
 /* Adds all rows of a table of device activity, if it is there. */
-static int read_activity(struct export *export, const char *table, const char *name_column)
+static int read_activity(struct nt_nsys_export *export, const char *table, const char *name_column)
 {
-	auto_stmt *stmt = NULL;
+	nt_nsys_auto_stmt *stmt = NULL;
 	char sql[512];
-	int code, r, has_pid, has_device;
+	int code, r, has_pid, has_device, has_call;
 
-	r = has_column(export, table, "start");
+	r = nt_nsys_has_column(export, table, "start");
 	if (r <= 0)
 		return r;
-	has_pid = has_column(export, table, "globalPid");
-	has_device = has_column(export, table, "deviceId");
-	if (has_pid < 0 || has_device < 0)
-		return has_pid < 0 ? has_pid : has_device;
-	(void)snprintf(sql, sizeof(sql), "SELECT k.start, k.end, %s, %s, %s, k.rowid FROM %s k%s%s",
+	has_pid = nt_nsys_has_column(export, table, "globalPid");
+	has_device = nt_nsys_has_column(export, table, "deviceId");
+	has_call = nt_nsys_has_column(export, table, "correlationId");
+	if (has_pid < 0 || has_device < 0 || has_call < 0)
+		return has_pid < 0 ? has_pid : has_device < 0 ? has_device : has_call;
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT k.start, k.end, %s, %s, %s, k.rowid, %s FROM %s k%s%s",
 		       has_pid ? "k.globalPid" : "0", has_device ? "k.deviceId" : "0",
-		       name_column ? "s.value" : "NULL", table,
+		       name_column ? "s.value" : "NULL", has_call ? "k.correlationId" : "0", table,
 		       name_column ? " LEFT JOIN StringIds s ON s.id = k." : "",
 		       name_column ? name_column : "");
 	code = sqlite3_prepare_v2(export->db, sql, -1, &stmt, NULL);
 	if (code != SQLITE_OK)
-		return refuse_db(export, code);
+		return nt_nsys_refuse(export, code);
 	while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
 		r = add_kernel(export, stmt, table);
 		if (r < 0)
 			return r;
 	}
-	return code == SQLITE_DONE ? 0 : refuse_db(export, code);
+	return code == SQLITE_DONE ? 0 : nt_nsys_refuse(export, code);
+}
+
+/*
+ * Calls of the runtime: what launched kernels, and waits. Old exports, and those of some settings,
+ * have none.
+ */
+static int read_runtime(struct nt_nsys_export *export)
+{
+	static const char *const column[] = {"start", "end", "globalTid", "correlationId",
+					     "nameId"};
+	nt_nsys_auto_stmt *stmt = NULL;
+	int code, r = 1;
+
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]) && r > 0; i++)
+		r = nt_nsys_has_column(export, "CUPTI_ACTIVITY_KIND_RUNTIME", column[i]);
+	if (r <= 0)
+		return r;
+	code = sqlite3_prepare_v2(
+		export->db,
+		"SELECT r.start, r.end, r.globalTid & ~0xffffff, r.correlationId, s.value FROM "
+		"CUPTI_ACTIVITY_KIND_RUNTIME r LEFT JOIN StringIds s ON s.id = r.nameId",
+		-1, &stmt, NULL);
+	if (code != SQLITE_OK)
+		return nt_nsys_refuse(export, code);
+	while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(stmt, 4);
+		const int64_t id = sqlite3_column_int64(stmt, 2);
+		struct nt_kineto_interval interval = {0};
+
+		/* A call that did not return has no end. */
+		if (!read_times(export, stmt, &interval))
+			continue;
+		for (size_t i = 0; i < export->processes; i++) {
+			if (export->process[i].id != id)
+				continue;
+			r = nt_kineto_add_call(&export->process[i].rank, name ? name : "",
+					       correlation_of(stmt, 3), &interval);
+			if (r < 0)
+				return r;
+		}
+	}
+	return code == SQLITE_DONE ? 0 : nt_nsys_refuse(export, code);
 }
 
 /* The profiler's steps, if the program marked them (torch.profiler, or by hand). */
-static int read_steps(struct export *export)
+static int read_steps(struct nt_nsys_export *export)
 {
-	auto_stmt *stmt = NULL;
-	int code, has_id = has_column(export, "NVTX_EVENTS", "textId"), r;
+	nt_nsys_auto_stmt *stmt = NULL;
+	int code, has_id = nt_nsys_has_column(export, "NVTX_EVENTS", "textId"), r;
 
-	r = has_id < 0 ? has_id : has_column(export, "NVTX_EVENTS", "globalTid");
+	r = has_id < 0 ? has_id : nt_nsys_has_column(export, "NVTX_EVENTS", "globalTid");
 	if (r <= 0)
 		return r;
 	/* A thread's identifier is that of its process in all but the lowest 24 bits. */
@@ -297,7 +181,7 @@ static int read_steps(struct export *export)
 			 "text LIKE 'ProfilerStep#%' AND end IS NOT NULL",
 		-1, &stmt, NULL);
 	if (code != SQLITE_OK)
-		return refuse_db(export, code);
+		return nt_nsys_refuse(export, code);
 	while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct nt_kineto_interval interval = {0};
 		const int64_t id = sqlite3_column_int64(stmt, 2);
@@ -314,14 +198,14 @@ static int read_steps(struct export *export)
 				return r;
 		}
 	}
-	return code == SQLITE_DONE ? 0 : refuse_db(export, code);
+	return code == SQLITE_DONE ? 0 : nt_nsys_refuse(export, code);
 }
 
 /* The wall clock at the beginning: times count from there. Old exports have none. */
-static int read_epoch(struct export *export)
+static int read_epoch(struct nt_nsys_export *export)
 {
-	auto_stmt *stmt = NULL;
-	int code, r = has_column(export, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs");
+	nt_nsys_auto_stmt *stmt = NULL;
+	int code, r = nt_nsys_has_column(export, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs");
 
 	if (r <= 0)
 		return r;
@@ -329,32 +213,32 @@ static int read_epoch(struct export *export)
 				  "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME", -1,
 				  &stmt, NULL);
 	if (code != SQLITE_OK)
-		return refuse_db(export, code);
+		return nt_nsys_refuse(export, code);
 	code = sqlite3_step(stmt);
 	if (code == SQLITE_ROW && sqlite3_column_int64(stmt, 0) > 0 &&
 	    sqlite3_column_int64(stmt, 0) < MAX_NS)
 		export->epoch_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
-	return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : refuse_db(export, code);
+	return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : nt_nsys_refuse(export, code);
 }
 
 /* Of jobs that nsys traced with MPI. */
-static int read_mpi_ranks(struct export *export)
+static int read_mpi_ranks(struct nt_nsys_export *export)
 {
-	auto_stmt *stmt = NULL;
-	int code, r = has_column(export, "MPI_RANKS", "rank");
+	nt_nsys_auto_stmt *stmt = NULL;
+	int code, r = nt_nsys_has_column(export, "MPI_RANKS", "rank");
 
-	r = r <= 0 ? r : has_column(export, "MPI_RANKS", "globalPid");
+	r = r <= 0 ? r : nt_nsys_has_column(export, "MPI_RANKS", "globalPid");
 	if (r <= 0)
 		return r;
 	code = sqlite3_prepare_v2(export->db, "SELECT globalPid, rank FROM MPI_RANKS", -1, &stmt,
 				  NULL);
 	if (code != SQLITE_OK)
-		return refuse_db(export, code);
+		return nt_nsys_refuse(export, code);
 	while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
 		const int64_t rank = sqlite3_column_int64(stmt, 1);
 
 		for (size_t i = 0; i < export->processes; i++) {
-			struct process *process = &export->process[i];
+			struct nt_nsys_process *process = &export->process[i];
 
 			if (process->id != sqlite3_column_int64(stmt, 0))
 				continue;
@@ -367,7 +251,7 @@ static int read_mpi_ranks(struct export *export)
 			process->numbered = true;
 		}
 	}
-	return code == SQLITE_DONE ? 0 : refuse_db(export, code);
+	return code == SQLITE_DONE ? 0 : nt_nsys_refuse(export, code);
 }
 
 /* ---- one export ------------------------------------------------------------------------------- */
@@ -404,7 +288,7 @@ static bool read_number(const char *path, uint32_t *ret_number)
 
 static int by_device(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct nt_nsys_process *x = a, *y = b;
 
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
@@ -412,7 +296,7 @@ static int by_device(const void *a, const void *b)
 }
 
 /* Drops helpers: where some processes communicate, the others are no ranks. */
-static void drop_helpers(struct export *export)
+static void drop_helpers(struct nt_nsys_export *export)
 {
 	size_t kept = 0;
 	bool any = false;
@@ -430,17 +314,18 @@ static void drop_helpers(struct export *export)
 		qsort(export->process, kept, sizeof(*export->process), by_device);
 }
 
-static int read_export(struct export *export)
+static int read_export(struct nt_nsys_export *export)
 {
 	const char *name_column = "shortName";
 	int r;
 
-	r = open_export(export);
-	r = r ?: has_column(export, "CUPTI_ACTIVITY_KIND_KERNEL", "shortName");
+	r = nt_nsys_open(export);
+	r = r ?: nt_nsys_has_column(export, "CUPTI_ACTIVITY_KIND_KERNEL", "shortName");
 	if (r == 0)
-		r = has_column(export, "CUPTI_ACTIVITY_KIND_KERNEL", name_column = "demangledName");
+		r = nt_nsys_has_column(export, "CUPTI_ACTIVITY_KIND_KERNEL",
+				       name_column = "demangledName");
 	if (r > 0)
-		r = has_column(export, "StringIds", "value");
+		r = nt_nsys_has_column(export, "StringIds", "value");
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -452,11 +337,12 @@ static int read_export(struct export *export)
 	r = r ?: read_activity(export, "CUPTI_ACTIVITY_KIND_KERNEL", name_column);
 	r = r ?: read_activity(export, "CUPTI_ACTIVITY_KIND_MEMCPY", NULL);
 	r = r ?: read_activity(export, "CUPTI_ACTIVITY_KIND_MEMSET", NULL);
+	r = r ?: read_runtime(export);
 	r = r ?: read_steps(export);
 	r = r ?: read_mpi_ranks(export);
 	if (r < 0)
 		return r;
-	close_export(export);
+	nt_nsys_close(export);
 	drop_helpers(export);
 	if (!export->processes)
 		return nt_trace_refuse(export->error, "%s: no GPU kernels", export->path);
@@ -468,8 +354,8 @@ static int read_export(struct export *export)
 
 static int by_number(const void *a, const void *b)
 {
-	const struct export *x = *(const struct export *const *)a;
-	const struct export *y = *(const struct export *const *)b;
+	const struct nt_nsys_export *x = *(const struct nt_nsys_export *const *)a;
+	const struct nt_nsys_export *y = *(const struct nt_nsys_export *const *)b;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
@@ -477,7 +363,7 @@ static int by_number(const void *a, const void *b)
 }
 
 struct exports {
-	struct export **export;
+	struct nt_nsys_export **export;
 	size_t exports;
 };
 
@@ -498,7 +384,7 @@ static int number_ranks(struct exports *all, struct nt_trace *trace, struct nt_t
 
 	qsort(all->export, all->exports, sizeof(*all->export), by_number);
 	for (size_t i = 0; i < all->exports; i++) {
-		const struct export *export = all->export[i];
+		const struct nt_nsys_export *export = all->export[i];
 
 		single &= export->processes == 1 && export->has_number;
 		ranks += export->processes;
@@ -515,7 +401,7 @@ static int number_ranks(struct exports *all, struct nt_trace *trace, struct nt_t
 			numbered, ranks);
 	ranks = 0;
 	for (size_t i = 0; i < all->exports; i++) {
-		struct export *export = all->export[i];
+		struct nt_nsys_export *export = all->export[i];
 
 		if (!single && !export->has_number && all->exports > 1)
 			return nt_trace_refuse(
@@ -566,11 +452,11 @@ int nt_trace_read_nsys(const char *const *paths, size_t count, struct nt_trace *
 	r = nt_trace_new(count, &trace);
 	if (r < 0)
 		return r;
-	all.export = calloc(count, sizeof(struct export *));
+	all.export = calloc(count, sizeof(struct nt_nsys_export *));
 	if (!all.export)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct export *export = calloc(1, sizeof(*export));
+		struct nt_nsys_export *export = calloc(1, sizeof(*export));
 
 		if (!export)
 			return -ENOMEM;
@@ -590,6 +476,7 @@ int nt_trace_read_nsys(const char *const *paths, size_t count, struct nt_trace *
 	r = nt_trace_check_read(trace, all.exports, ret_error);
 	r = r ?: number_ranks(&all, trace, ret_error);
 	r = r ?: collect(&all, &in);
+	trace->groupless = true;
 	r = r ?: nt_kineto_make_trace(&in, trace, ret_error);
 	if (r < 0)
 		return r;

@@ -8,10 +8,6 @@
 #include "cli/readers/trace.h"
 #include "common/base/cleanup.h"
 
-enum {
-	NT_NSYS_MAX_PROCESSES = 64, /* of one export */
-};
-
 /*
  * Reads exports of one or more processes each, as profiler traces without process groups. Own work
  * is the busy time of kernels and copies that are not NCCL's (T3). A rank is that of MPI_RANKS.

@@ -51,8 +51,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* Merges sorted intervals in place. Returns their number. */
-static size_t join(struct nt_kineto_interval *interval, size_t count)
+size_t nt_kineto_merge(struct nt_kineto_interval *interval, size_t count)
 {
 	size_t joined = 0;
 
@@ -74,10 +73,10 @@ static int join_spans(struct nt_kineto_rank *out)
 	if (!out->span)
 		return -ENOMEM;
 	memcpy(out->span, out->kernel, out->kernels * sizeof(*out->span));
-	out->spans = join(out->span, out->kernels);
+	out->spans = nt_kineto_merge(out->span, out->kernels);
 	if (out->works)
 		qsort(out->work, out->works, sizeof(*out->work), by_start);
-	out->works = join(out->work, out->works);
+	out->works = nt_kineto_merge(out->work, out->works);
 	return 0;
 }
 
@@ -109,7 +108,7 @@ int nt_kineto_settle(struct nt_kineto_rank *out)
 	}
 	if (out->waits)
 		qsort(out->wait, out->waits, sizeof(*out->wait), by_start);
-	out->waits = join(out->wait, out->waits);
+	out->waits = nt_kineto_merge(out->wait, out->waits);
 	return out->on_host ? 0 : nt_kineto_place_steps(out);
 }
 
@@ -134,13 +133,6 @@ static int read_rank(struct nt_kineto_rank *out, struct nt_trace_error *error)
 }
 
 /* ---- all ranks together ------------------------------------------------------------------- */
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct nt_kineto_rank *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
 
 /* The first that starts at or after that time. */
 static size_t first_kernel(const struct nt_kineto_rank *trace, uint64_t from)
@@ -204,7 +196,8 @@ static bool step_bounds(const struct nt_kineto_rank *trace, size_t n, uint64_t *
 	if (n >= trace->steps)
 		return false;
 	*ret_start = trace->step[n].start_ns;
-	*ret_end = n + 1 < trace->steps ? trace->step[n + 1].start_ns : trace->step[n].end_ns;
+	*ret_end = n + 1 < trace->steps && !trace->step[n].ends_file ? trace->step[n + 1].start_ns
+								     : trace->step[n].end_ns;
 	/* Kernels continue after the host's last step has ended. */
 	if (n + 1 == trace->steps && !trace->cuts && last->end_ns > *ret_end)
 		*ret_end = last->end_ns;
@@ -226,7 +219,20 @@ static int find_late(struct nt_kineto_rank *rank)
 	return nt_kineto_spread_late(rank, rank->late_ns);
 }
 
-static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, size_t n,
+/* Start and end of the step that a rank has in the next frame, if that is of the given file. */
+static bool next_step(const struct nt_kineto_rank *rank, size_t file, uint64_t *ret_start,
+		      uint64_t *ret_end)
+{
+	return rank->file == file && step_bounds(rank, rank->next, ret_start, ret_end);
+}
+
+static void advance(struct nt_kineto_rank *rank)
+{
+	rank->file += rank->steps && rank->step[rank->next].ends_file;
+	rank->next++;
+}
+
+static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, size_t file,
 		    bool *ret_more)
 {
 	const uint32_t expected = trace->world ? trace->world : (uint32_t)in->ranks;
@@ -238,7 +244,7 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 	for (size_t i = 0; i < in->ranks; i++) {
 		uint64_t from = 0, to = 0;
 
-		if (!step_bounds(&in->rank[i], n, &from, &to))
+		if (!next_step(&in->rank[i], file, &from, &to))
 			continue;
 		seen++;
 		samples += nt_kineto_count_samples(&in->rank[i], from, to);
@@ -272,7 +278,7 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 			.stage = -1,
 			.replica = -1,
 		};
-		if (!step_bounds(&in->rank[i], n, &from, &to))
+		if (!next_step(&in->rank[i], file, &from, &to))
 			continue;
 		rank->observed = true;
 		rank->steps = 1;
@@ -285,17 +291,18 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 			rank->comm_ns = busy_ns(&in->rank[i], true, from, to);
 			rank->no_host = !in->rank[i].has_launches;
 			if (in->rank[i].has_launches)
-				rank->host_ns = in->rank[i].late_ns[n];
+				rank->host_ns = in->rank[i].late_ns[in->rank[i].next];
 		}
 		r = nt_kineto_add_comms(&in->rank[i], from, to, trace, out, rank);
 		if (r < 0)
 			return r;
+		advance(&in->rank[i]);
 	}
 	nt_kineto_sort_samples(out);
 	return 0;
 }
 
-/* Sorts by rank; each must occur once, and all must belong to one job. */
+/* All must belong to one job. */
 static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 		       struct nt_trace_error *error)
 {
@@ -304,9 +311,6 @@ static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 	for (size_t i = 0; i < in->ranks; i++) {
 		const struct nt_kineto_rank *rank = &in->rank[i];
 
-		if (i && rank->rank == rank[-1].rank)
-			return nt_trace_refuse(error, "%s and %s: both are of rank %u",
-					       rank[-1].path, rank->path, rank->rank);
 		if (!rank->world)
 			continue;
 		if (stated && rank->world != stated->world)
@@ -329,11 +333,11 @@ static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 			 struct nt_trace_error *error)
 {
-	bool more = true;
+	size_t files = 1;
 	int r;
 
-	qsort(in->rank, in->ranks, sizeof(*in->rank), by_rank);
-	r = check_ranks(in, trace, error);
+	r = nt_kineto_join_files(in, &files, error);
+	r = r ?: check_ranks(in, trace, error);
 	r = r ?: nt_kineto_find_nodes(in, trace);
 	if (r < 0)
 		return r;
@@ -361,11 +365,17 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 		if (r < 0)
 			return r;
 		trace->dropped += in->rank[i].dropped;
+		trace->hostless += !in->rank[i].on_host && !in->rank[i].has_launches;
 	}
-	for (size_t n = 0; more; n++) {
-		r = add_step(trace, in, n, &more);
-		if (r < 0)
-			return r;
+	if (files > 1 && !trace->remark)
+		trace->remark =
+			"each rank has several files: they were joined in the order of time";
+	for (size_t file = 0; file < files; file++) {
+		for (bool more = true; more;) {
+			r = add_step(trace, in, file, &more);
+			if (r < 0)
+				return r;
+		}
 	}
 	return 0;
 }

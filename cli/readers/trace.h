@@ -77,6 +77,8 @@ struct nt_trace {
 	bool cut; /* its last line is cut short, and left out */
 	bool hangs; /* it was written because calls do not end */
 	bool ungrouped; /* its calls have no process groups */
+	bool groupless; /* no file of its format has them */
+	size_t hostless; /* ranks with a GPU whose host work is not recorded */
 	uint32_t world; /* ranks of the job, including those not given; 0: unknown */
 	size_t given; /* ranks with a file; 0: those of the frames */
 	const uint32_t *missing; /* ranks without a file, as far as listed; lies in the arena */

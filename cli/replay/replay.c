@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/replay/long_stall.h"
 #include "common/base/hash.h"
+#include "detect/model/evidence_text.h"
 #include "detect/thresholds/thresholds.h"
 #include "engine/incidents/incident.h"
 #include "proto/arena.h"
@@ -149,6 +151,63 @@ static double false_alarms_a_day(const struct nt_trace *trace, double at_least)
 	return fmax(at_least, NT_RECORDING_FALSE_ALARMS / days);
 }
 
+/* Whether an incident accuses the rank, so that a note on it says nothing new. */
+static bool is_accused(const struct nt_judgement *judgement, uint32_t rank)
+{
+	for (size_t i = 0; i < judgement->incidents; i++) {
+		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
+
+		for (size_t j = 0; j < incident->culprits; j++)
+			if (strcmp(incident->culprit[j].kind, "rank") == 0 &&
+			    incident->culprit[j].rank == rank)
+				return true;
+	}
+	return false;
+}
+
+/* As the note that a live job gets while its ranks wait for one that works. */
+static int note_stalls(struct nt_judgement *judgement, const struct nt_trace *trace,
+		       const struct nt_rules *rules)
+{
+	struct nt_long_stall stall[NT_LONG_STALL_MAX];
+	size_t stalls = 0;
+	int r = nt_long_stall_find(trace, rules, stall, &stalls);
+
+	for (size_t i = 0; i < stalls && r == 0; i++) {
+		const struct nt_finding_culprit culprit = {
+			.kind = NT_CULPRIT_RANK, .rank = stall[i].rank, .node = stall[i].node};
+		const struct nt_finding finding = {
+			.id = nt_hash_u64(nt_hash_text(NT_HASH_SEED, "stall"), stall[i].rank),
+			.state = NT_INCIDENT_RESOLVED,
+			.fired = true,
+			.class = NT_CLASS_HOST,
+			.severity = NT_SEVERITY_INFO,
+			.cause = nt_evidence_text(NT_EVIDENCE_TEXT_SLOW_HOST),
+			.culprit = &culprit,
+			.culprits = 1,
+			.since_ns = stall[i].since_ns,
+			.until_ns = stall[i].until_ns,
+			.seen_ns = stall[i].until_ns,
+			.gpu_hours = -1.0,
+			.tier = NT_FRAME_T2,
+			.confidence = 1.0,
+			.completeness = 1.0,
+			.evidence = {{.what = "host work of one step, the longest",
+				      .unit = nt_evidence_text(NT_EVIDENCE_TEXT_MS),
+				      .method = nt_evidence_text(NT_EVIDENCE_TEXT_WITNESS),
+				      .value = stall[i].host_ns / 1e6,
+				      .peers = stall[i].peers_ns / 1e6,
+				      .windows = stall[i].steps}},
+			.evidences = 1,
+			.version = 1,
+		};
+
+		if (!is_accused(judgement, stall[i].rank))
+			r = add_findings(judgement, trace, &finding, 1);
+	}
+	return r;
+}
+
 int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		    struct nt_judgement *judgement)
 {
@@ -197,5 +256,6 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 		return r;
 	/* The cost of an open incident has not been reported yet. */
 	nt_detect_open(detect, &open, &opens);
-	return add_findings(judgement, trace, open, opens);
+	r = add_findings(judgement, trace, open, opens);
+	return r ?: note_stalls(judgement, trace, rules);
 }

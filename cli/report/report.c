@@ -251,11 +251,31 @@ static int note_stand(const struct nt_report *report, nt_report_note_fn *take, v
 /* The groups determine the peers of a rank. */
 static int note_groups(const struct nt_report *report, nt_report_note_fn *take, void *data)
 {
-	return report->ungrouped
-		       ? take(data,
-			      "these traces do not state process groups (those of PyTorch 2.3 and "
-			      "later do): each rank was compared with its own history only")
-		       : 0;
+	if (!report->ungrouped)
+		return 0;
+	return take(data,
+		    report->groupless
+			    ? "exports of nsys do not state process groups, as traces of PyTorch's "
+			      "profiler do: each rank was compared with its own history only"
+			    : "these traces do not state process groups (those of PyTorch 2.3 and "
+			      "later do): each rank was compared with its own history only");
+}
+
+/* Without the launches of its kernels a host that is slow looks like a device that waits. */
+static int note_host(const struct nt_report *report, nt_report_note_fn *take, void *data)
+{
+	char note[NOTE_BYTES], of[64] = "";
+
+	if (!report->hostless)
+		return 0;
+	if (report->hostless < report->ranks)
+		(void)snprintf(of, sizeof(of), " of %zu of %zu ranks", report->hostless,
+			       report->ranks);
+	(void)snprintf(note, sizeof(note),
+		       "host work%s is not recorded, as the files lack the launches of kernels: "
+		       "a rank with a slow host is not found",
+		       of);
+	return take(data, note);
 }
 
 /* Why a job has no verdict, if not because it is healthy. */
@@ -336,6 +356,8 @@ int nt_report_each_note(const struct nt_report *report, nt_report_note_fn *take,
 	if (r == 0)
 		r = note_groups(report, take, data);
 	if (r == 0)
+		r = note_host(report, take, data);
+	if (r == 0)
 		r = note_stand(report, take, data);
 	if (r == 0)
 		r = note_coverage(report, take, data);
@@ -396,6 +418,8 @@ void nt_report_trace(struct nt_report *report, const struct nt_trace *trace,
 	report->collectives = trace->collectives;
 	report->stands = trace->hangs;
 	report->ungrouped = trace->ungrouped;
+	report->groupless = trace->groupless;
+	report->hostless = trace->hostless;
 	report->wait = trace->wait;
 	report->waits = trace->waits;
 	report->waits_dropped = trace->waits_dropped;

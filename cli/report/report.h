@@ -29,6 +29,8 @@ struct nt_report {
 	const struct nt_trace_wait *wait;
 	size_t waits, waits_dropped;
 	bool ungrouped; /* the process groups are unknown */
+	bool groupless; /* the format has none */
+	size_t hostless; /* ranks with a GPU whose host work is not recorded */
 	bool stands; /* the source shows only where ranks hang */
 	const struct nt_recording *recording; /* borrowed */
 	const char *const *input_note; /* about files that were left out; borrowed */

@@ -184,19 +184,34 @@ static bool is_cause(const struct nt_wire_incident *incident, const char *cause)
 	return strcmp(incident->cause, cause) == 0;
 }
 
+/* The peers of the first culprit that are no culprits themselves. */
+static size_t count_peers(const struct nt_wire_incident *incident)
+{
+	const struct nt_culprit *first = &incident->culprit[0];
+	size_t count = first->peer_count;
+
+	for (size_t i = 1; i < incident->culprits; i++)
+		for (size_t j = 0; is_rank(&incident->culprit[i]) && j < first->peer_count; j++)
+			count -= first->peers[j] == incident->culprit[i].rank;
+	return count;
+}
+
 /* The reference of the evidence, which may be NULL: "its 7 peers", or its own past. */
 static void put_peers(struct writer *writer, const struct nt_wire_incident *incident,
 		      const struct nt_wire_evidence *evidence, bool several)
 {
 	const char *whose = several ? "their" : "its";
-	size_t peers = incident->culprits ? incident->culprit[0].peer_count : 0;
+	const size_t all = incident->culprits ? incident->culprit[0].peer_count : 0;
+	const size_t peers = all ? count_peers(incident) : 0;
 
 	if (!incident->culprits)
 		put(writer, "before");
-	else if (evidence ? strcmp(evidence->method, "own past") == 0 : !peers)
+	else if (evidence ? strcmp(evidence->method, "own past") == 0 : !all)
 		put(writer, "%s own past", whose);
-	else if (!peers)
+	else if (!all)
 		put(writer, "%s peers on other nodes", whose);
+	else if (!peers)
+		put(writer, "%s peers", whose);
 	else if (peers == 1)
 		put(writer, "%s one peer", whose);
 	else

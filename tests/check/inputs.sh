@@ -116,6 +116,7 @@ refused 'mixed: 1 PyTorch profiler traces and 1 flight-recorder dumps: name the 
 mkdir "$dir/unknown"
 echo x >"$dir/unknown/notes.txt"
 echo '{"a": 1}' >"$dir/unknown/a.json"
+: >"$dir/unknown/empty.json"
 refused 'unknown: no file of a known format; known are recordings of the bus .*PyTorch profiler traces' "$dir/unknown"
 
 # An export of Nsight Systems, in a directory and in an archive.
@@ -142,6 +143,7 @@ PY
 tar -C "$dir" -czf "$dir/nsys.tgz" nsys
 "$neutracer" analyze "$dir/nsys" >"$dir/nsys.txt"
 grep -q '^[a-z]*: rank 1 ' "$dir/nsys.txt" || fail "the slow rank of the exports is not named"
+grep -q '^host work is not recorded' "$dir/nsys.txt" || fail "exports without calls of the runtime have no note"
 "$neutracer" analyze "$dir/nsys.tgz" >"$dir/nsys.packed.txt"
 same "$dir/nsys.txt" "$dir/nsys.packed.txt"
 

@@ -135,7 +135,7 @@ static void peers_must_be_enough_and_alike(void **state)
 	(void)state;
 	write_table("a\n1\n2\n3\n");
 	assert_int_equal(nt_fleet_series_run(&options, paths, 3, &fleet, &error), -EBADMSG);
-	assert_non_null(strstr(error.text, "too few peers"));
+	assert_non_null(strstr(error.text, "3 tables are too few peers to compare: 4 are needed"));
 	assert_int_equal(nt_fleet_series_run(&options, paths, 4, &fleet, &error), 0);
 	nt_fleet_series_free(fleet);
 }

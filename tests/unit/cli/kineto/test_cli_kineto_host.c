@@ -73,8 +73,8 @@ static void a_host_that_is_late_is_named_as_host(void **state)
 	job->unlisted = true;
 	play_launches(job, 5, 15000, 10, 0, false);
 	trace = read_files(job, RANKS);
-	/* 15 ms of the step without what the launch takes. */
-	assert_in_range(trace->frame[20].rank[5].host_ns, 14900000, 15000000);
+	/* 15 ms, and what the launch of a step takes. */
+	assert_in_range(trace->frame[20].rank[5].host_ns, 14900000, 15100000);
 	assert_true(trace->frame[20].rank[4].host_ns < 1000000);
 	assert_false(trace->frame[20].rank[5].no_host);
 	assert_class(trace, 5, "host");
@@ -89,6 +89,62 @@ static void time_in_which_the_host_waits_for_the_device_is_not_its_work(void **s
 	play_launches(job, 5, 15000, 10, 0, true);
 	trace = read_files(job, RANKS);
 	assert_true(trace->frame[20].rank[5].host_ns < 1000000);
+}
+
+/*
+ * All hosts wait for the reduction, which ends the device's work of a step. Then that of the late rank
+ * works for `late` us, as a hook does, before it ends its step of the profiler.
+ */
+static void play_hook(struct job *job, int late_rank, unsigned int late, int from)
+{
+	unsigned int start = 4 * STEP;
+
+	for (int n = 0; n < STEPS; n++) {
+		const unsigned int hook = n > from ? late : 0, next = start + STEP + hook;
+
+		for (int i = 0; i < RANKS; i++) {
+			const unsigned int own = HALF + (unsigned int)(n * 7 + i * 13) % 11 * 20;
+			const unsigned int begin = start + (i == late_rank ? hook : 0);
+
+			add_step(job, i, n, begin,
+				 next - begin + (i == late_rank && n >= from ? late : 0));
+			add_launched(job, i, begin, "gemm", begin + 10, own, "");
+			add_launched(job, i, begin + 10, "ncclDevKernel_AllReduce_Sum_f32",
+				     begin + 10 + own, next - 10 - begin - own - 10,
+				     call("allreduce", "0", RANKS, 1000));
+			add_launch(job, i, "cudaDeviceSynchronize", begin + 20, next - begin - 25,
+				   3000000U + (unsigned int)(n * RANKS + i));
+		}
+		start = next;
+	}
+}
+
+static void host_work_after_the_synchronisation_is_of_the_next_step(void **state)
+{
+	struct job *job = *state;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	job->unlisted = true;
+	play_hook(job, 5, 15000, 10);
+	trace = read_files(job, RANKS);
+	assert_true(trace->frame[10].rank[5].host_ns < 1000000);
+	for (size_t n = 11; n < STEPS; n++) {
+		assert_in_range(trace->frame[n].rank[5].host_ns, 14900000, 15100000);
+		assert_true(trace->frame[n].rank[4].host_ns < 1000000);
+		assert_in_range(trace->frame[n].rank[5].step_ns, 114900000, 115100000);
+	}
+	assert_class(trace, 5, "host");
+}
+
+static void host_work_after_the_synchronisation_shows_from_the_start(void **state)
+{
+	struct job *job = *state;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	job->unlisted = true;
+	play_hook(job, 5, 30000, 0);
+	trace = read_files(job, RANKS);
+	assert_class(trace, 5, "host");
 }
 
 /*
@@ -192,7 +248,7 @@ static void play_full_queue(struct job *job, bool has_comm)
 			add_launch(job, i, "cudaLaunchKernel", start + 20, resumed - start - 20,
 				   number);
 			(void)snprintf(args, sizeof(args), "\"correlation\": %u", number);
-			add_kernel(job, i, "gemm", resumed, 20000, args);
+			add_kernel(job, i, "gemm", resumed, 24990, args);
 		}
 	}
 }
@@ -392,6 +448,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_host_that_is_late_is_named_as_host),
 		CASE(time_in_which_the_host_waits_for_the_device_is_not_its_work),
+		CASE(host_work_after_the_synchronisation_is_of_the_next_step),
+		CASE(host_work_after_the_synchronisation_shows_from_the_start),
 		CASE(a_launch_that_a_collective_holds_up_is_not_host_work),
 		CASE(a_launch_on_an_idle_device_is_host_work),
 		CASE(a_stall_that_shows_after_synchronisations_belongs_to_each_step),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/kineto/nsys.h"
+#include "cli/kineto/nsys_db.h"
 #include "cli/replay/replay.h"
 #include "tests/unit/scratch.h"
 
@@ -229,6 +230,105 @@ static void copies_are_own_work(void **state)
 	assert_int_equal(trace->frame[0].rank[0].own_ns, 150000);
 }
 
+/* A call of the runtime, as nsys names it. */
+static void add_call(int process, const char *name, uint64_t start_us, uint64_t took_us, int number)
+{
+	run("INSERT INTO StringIds SELECT max(id) + 1, '%s' FROM StringIds HAVING NOT "
+	    "sum(value = '%s')",
+	    name, name);
+	run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT %" PRIu64 ", %" PRIu64 ", %" PRIu64
+	    ", %d, id FROM StringIds WHERE value = '%s'",
+	    start_us * 1000, (start_us + took_us) * 1000, pid_of(process) + 7, number, name);
+}
+
+/*
+ * Steps of 100 ms, at whose end the host waits for its device. The late one then works for 20 ms, as
+ * all others wait for.
+ */
+static void play_launched(int process, bool late, bool waits)
+{
+	run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT "
+	    "NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL)");
+	for (int n = 0; n < STEPS; n++) {
+		const uint64_t start = (uint64_t)n * 100000, begin = start + (late ? 20000 : 10);
+		const uint64_t own = 50000 + (uint64_t)(n * 7 + process * 13) % 11 * 20;
+
+		add_call(process, "cudaLaunchKernel_v7000", begin, 5, n * 2 + 1);
+		add_call(process, "cudaLaunchKernel_v7000", begin + 10, 5, n * 2 + 2);
+		add_call(process, waits ? "cudaStreamSynchronize_v3020" : "cudaEventRecord_v3020",
+			 late && waits ? start : begin + 20,
+			 late && waits ? 19990 : start + 99990 - begin - 20, 1000 + n);
+		add_kernel(process, 0, "gemm", begin + 10, own);
+		run("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = %d WHERE rowid = "
+		    "last_insert_rowid()",
+		    n * 2 + 1);
+		add_kernel(process, 0, "nccl", begin + 10 + own, start + 99990 - begin - 10 - own);
+		run("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = %d WHERE rowid = "
+		    "last_insert_rowid()",
+		    n * 2 + 2);
+	}
+	/* A call that did not return, and one of a process without kernels. */
+	run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (5000, 0, %" PRIu64
+	    ", 3, 1), (5000, 6000, 5, 1, 1)",
+	    pid_of(process));
+}
+
+static void play_files(int late, bool waits)
+{
+	for (int i = 0; i < RANKS; i++) {
+		char name[48];
+
+		(void)snprintf(name, sizeof(name), "rank%d.sqlite", i);
+		begin(i, name);
+		play_launched(i, i == late, waits);
+		finish();
+	}
+}
+
+static void calls_of_the_runtime_show_a_late_host(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
+
+	(void)state;
+	play_files(2, false);
+	read_all(RANKS, &trace);
+	assert_int_equal(trace->hostless, 0);
+	assert_in_range(trace->frame[20].rank[2].host_ns, 19900000, 20100000);
+	assert_true(trace->frame[20].rank[1].host_ns < 1000000);
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "host");
+	assert_int_equal(judgement->judged[0].incident.culprit[0].rank, 2);
+}
+
+static void a_wait_of_the_runtime_is_no_host_work(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	play_files(2, true);
+	read_all(RANKS, &trace);
+	assert_true(trace->frame[20].rank[2].host_ns < 1000000);
+}
+
+static void without_calls_of_the_runtime_host_work_is_unknown(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+
+	(void)state;
+	play_files(2, false);
+	assert_int_equal(sqlite3_open(path[1], &db), SQLITE_OK);
+	run("ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME RENAME COLUMN nameId TO name");
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	read_all(RANKS, &trace);
+	assert_int_equal(trace->hostless, 1);
+	assert_true(trace->frame[20].rank[1].no_host);
+	assert_false(trace->frame[20].rank[2].no_host);
+}
+
 static void assert_refused(const char *text)
 {
 	struct nt_trace *trace = NULL;
@@ -350,6 +450,9 @@ int main(void)
 		NSYS_TEST(without_mpi_processes_are_numbered_by_file_and_device),
 		NSYS_TEST(marked_steps_are_those_of_the_thread_s_process),
 		NSYS_TEST(copies_are_own_work),
+		NSYS_TEST(calls_of_the_runtime_show_a_late_host),
+		NSYS_TEST(a_wait_of_the_runtime_is_no_host_work),
+		NSYS_TEST(without_calls_of_the_runtime_host_work_is_unknown),
 		NSYS_TEST(what_has_no_kernels_is_refused),
 		NSYS_TEST(processes_are_capped),
 		NSYS_TEST(views_are_not_read),

@@ -303,6 +303,10 @@ static void several_ranks_are_listed_and_many_are_counted(void **state)
 	culprit[1].rank = 12;
 	summary_is("ranks 11 and 12 (gpu-01) compute 31 % slower than their 3 peers since "
 		   "12:00:12; steps take 30 % longer");
+	/* One of the peers is accused, too. */
+	culprit[1].rank = 7;
+	assert_non_null(strstr(describe().summary, " compute 31 % slower than their 2 peers"));
+	culprit[1].rank = 12;
 	finding.culprits = 8;
 	assert_non_null(strstr(describe().summary, " and 5 more compute 31 % slower"));
 }
