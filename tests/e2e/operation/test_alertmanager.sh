@@ -107,9 +107,9 @@ active 1 || fail "the alert was not repeated"
 active 1 NeutracerJobSlow || fail "Prometheus' alert was not repeated"
 sent resolved 1 && fail "it was resolved meanwhile"
 sent resolved 1 NeutracerJobSlow && fail "Prometheus' alert was resolved meanwhile"
-curl -sf -H "Authorization: Bearer $(cut -d' ' -f1 "$work/token")" "http://127.0.0.1:$port/metrics" |
-  grep -q '^neutracer_aggregator_receiver_messages_total{receiver="am",kind="alertmanager",result="repeated"} [1-9]' ||
-  fail "no repeat is counted"
+curl -sf -H "Authorization: Bearer $(cut -d' ' -f1 "$work/token")" "http://127.0.0.1:$port/metrics" >"$work/metrics"
+grep -q '^neutracer_aggregator_receiver_messages_total{receiver="am",kind="alertmanager",result="repeated"} [1-9]' "$work/metrics" ||
+  fail "no repeat is counted: $(grep receiver_messages "$work/metrics")"
 echo 0 >"$work/feed/faults"
 wait_until 60 "the end of the alert" active 0 || fail "the alert does not end"
 wait_until 10 "the message of its end" sent resolved 1 || fail "Alertmanager sent no resolved message"
