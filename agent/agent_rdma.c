@@ -134,8 +134,14 @@ void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs)
 {
 	struct nt_agent *agent = data;
 
+	const uint32_t pid = verbs->h.pid;
+
+	if (!nt_governor_event(agent->governor, pid) && agent->config->budget > 0 &&
+	    nt_own_links_has(agent->own_links, pid))
+		nt_governor_meet(agent->governor, pid);
 	if (agent->rdma)
 		nt_rdma_event(agent->rdma, verbs);
+	nt_agent_charge(agent, pid);
 }
 
 const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid)
