@@ -157,7 +157,7 @@ const struct nt_rdma_window *nt_rdma_take_window(struct nt_rdma *rdma, uint32_t 
 		.not_visible = not_visible_of(process),
 	};
 	if (rdma->hooks.totals(rdma->hooks.data, pid, &totals)) {
-		rdma->window.pairs_over_cap += totals.over_cap;
+		rdma->window.pairs_over_cap += totals.over_cap + totals.signaled_over_cap;
 		if (totals.registrations > totals.deregistrations)
 			rdma->window.regions = totals.registrations - totals.deregistrations;
 		if (totals.registered_bytes > totals.deregistered_bytes)
