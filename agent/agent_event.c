@@ -35,7 +35,6 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 	struct nt_agent *agent = data;
 	enum nt_own_links_verdict verdict = nt_own_links_judge(agent->own_links, call);
 	uint64_t event_ns = call->h.flags & NT_CALL_RETURNED ? call->ret_ns : call->h.entry_ns;
-	uint64_t now_ns;
 
 	if (event_ns > agent->event_ns)
 		agent->event_ns = event_ns;
@@ -45,9 +44,7 @@ static void on_event(void *data, const struct nt_event_call *call, const uint8_t
 		nt_tracker_event(agent->tracker, call, id);
 	if (++agent->taken % MEMORY_EVENTS == 0)
 		nt_agent_keep_memory(agent);
-	now_ns = nt_clock_mono_ns();
-	nt_governor_spend(agent->governor, call->h.pid, now_ns - agent->event_since_ns);
-	agent->event_since_ns = now_ns;
+	nt_agent_charge(agent, call->h.pid);
 }
 
 static uint64_t thread_cpu_ns(void)

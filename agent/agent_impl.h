@@ -172,6 +172,9 @@ void nt_agent_event_query(void *data, const struct nt_event_query *query);
 void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm);
 void nt_agent_capture(void *data, const struct nt_event_capture *capture);
 
+/* The time of an event to its own process: else the next call, of any process, is charged with it. */
+void nt_agent_charge(struct nt_agent *agent, uint32_t pid);
+
 /* agent/agent_governor.c: limits observation; several times a second, and once a second. */
 NT_MUST_CHECK int nt_agent_open_governor(struct nt_agent *agent);
 void nt_agent_govern(struct nt_agent *agent, uint64_t boot_ns, uint64_t real_ns);

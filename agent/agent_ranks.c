@@ -276,8 +276,7 @@ static void refuse(struct nt_agent *agent, const struct nt_event_gpu *batch,
 	}
 }
 
-/* To its own process: else the next call, of any process, is charged with it. */
-static void charge(struct nt_agent *agent, uint32_t pid)
+void nt_agent_charge(struct nt_agent *agent, uint32_t pid)
 {
 	const uint64_t now_ns = nt_clock_mono_ns();
 
@@ -293,7 +292,7 @@ void nt_agent_gpu_batch(void *data, const struct nt_event_gpu *batch)
 		agent->event_ns = batch->h.entry_ns;
 	if (agent->is_gpu_open)
 		refuse(agent, batch, nt_tracker_gpu_batch(agent->tracker, batch));
-	charge(agent, batch->h.pid);
+	nt_agent_charge(agent, batch->h.pid);
 }
 
 void nt_agent_event_query(void *data, const struct nt_event_query *query)
@@ -304,7 +303,7 @@ void nt_agent_event_query(void *data, const struct nt_event_query *query)
 		agent->event_ns = query->h.entry_ns;
 	if (!nt_tracker_query(agent->tracker, query))
 		nt_probed_ranks_refuse(agent->query_ranks, query->h.pid);
-	charge(agent, query->h.pid);
+	nt_agent_charge(agent, query->h.pid);
 }
 
 void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm)
@@ -314,7 +313,7 @@ void nt_agent_gemm(void *data, const struct nt_event_gemm *gemm)
 	if (gemm->ret_ns > agent->event_ns)
 		agent->event_ns = gemm->ret_ns;
 	nt_tracker_gemm(agent->tracker, gemm);
-	charge(agent, gemm->h.pid);
+	nt_agent_charge(agent, gemm->h.pid);
 }
 
 void nt_agent_capture(void *data, const struct nt_event_capture *capture)
@@ -322,7 +321,7 @@ void nt_agent_capture(void *data, const struct nt_event_capture *capture)
 	struct nt_agent *agent = data;
 
 	nt_tracker_capture(agent->tracker, capture);
-	charge(agent, capture->h.pid);
+	nt_agent_charge(agent, capture->h.pid);
 }
 
 static bool is_attached(const struct nt_probed_ranks *ranks)

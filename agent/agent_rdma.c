@@ -3,6 +3,7 @@
 #include "agent/agent_impl.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "agent/discover/inspection.h"
 #include "agent/host/port_address.h"
@@ -107,6 +108,20 @@ static void forget(void *data, const struct nt_rdma_key *key)
 	nt_traffic_map_forget(agent->attach, key);
 }
 
+static bool next(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
+		 struct nt_rdma_key *ret_key)
+{
+	const struct nt_agent *agent = data;
+
+	return nt_traffic_map_next(agent->attach, table, key, ret_key);
+}
+
+static bool exists(void *data, uint32_t pid)
+{
+	(void)data;
+	return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
 static void watch(void *data, uint32_t pid, const struct nt_rdma_watch *watch)
 {
 	const struct nt_agent *agent = data;
@@ -132,10 +147,15 @@ static bool address(void *data, const char *device, uint32_t port, uint32_t inde
 
 void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs)
 {
+	const uint32_t pid = verbs->h.pid;
 	struct nt_agent *agent = data;
 
+	if (!nt_governor_event(agent->governor, pid) && agent->config->budget > 0 &&
+	    nt_own_links_has(agent->own_links, pid))
+		nt_governor_meet(agent->governor, pid);
 	if (agent->rdma)
 		nt_rdma_event(agent->rdma, verbs);
+	nt_agent_charge(agent, pid);
 }
 
 const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid)
@@ -176,6 +196,8 @@ int nt_agent_open_rdma(struct nt_agent *agent)
 		.detach = detach,
 		.traffic = traffic,
 		.forget = forget,
+		.next = next,
+		.exists = exists,
 		.watch = watch,
 		.owner = owner_of,
 		.totals = totals,

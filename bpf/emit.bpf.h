@@ -190,14 +190,16 @@ static __always_inline bool nt_room(__u32 size, __u64 *ret_flags)
 	       has_share(unread, size <= 4 * SHARE_BYTES ? 1 : size / SHARE_BYTES);
 }
 
-/* Copies an event of any size into the ring. It must be complete. */
-static __always_inline void nt_output(enum nt_event_type type, __u32 row, const void *event,
+/* Copies an event of any size into the ring. It must be complete. False: it is lost, and counted. */
+static __always_inline bool nt_output(enum nt_event_type type, __u32 row, const void *event,
 				      __u32 size)
 {
 	__u64 flags;
 
-	if (!nt_room(size, &flags) || bpf_ringbuf_output(&events, (void *)event, size, flags) < 0)
-		event_lost(type, row);
+	if (nt_room(size, &flags) && bpf_ringbuf_output(&events, (void *)event, size, flags) == 0)
+		return true;
+	event_lost(type, row);
+	return false;
 }
 
 /* Reserves an event to be built in the ring. The caller fills every byte of it. */

@@ -116,6 +116,7 @@ static __always_inline void process_exits(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	int exit_code;
 
+	polls_end(task);
 	if (task->signal->live.counter != 0)
 		return;
 	exit_code = exit_code_of(task);

@@ -61,6 +61,8 @@ struct nt_verbs_totals {
 	__u64 ops; /* kernel side: post_send of the last context whose functions were sent */
 	__u64 seen, ended; /* entries in the table of traffic so far; of them, destroyed ones */
 	__u64 over_cap; /* hits of queue pairs without room in it */
+	__u64 signaled; /* entries in the table of queue pairs that signal all requests */
+	__u64 signaled_over_cap; /* such queue pairs without room in it */
 };
 
 /* Of a work request. */
@@ -136,7 +138,7 @@ struct nt_rdma_watch {
 };
 
 _Static_assert(sizeof(struct nt_event_verbs) == 136, "ring buffer layout");
-_Static_assert(sizeof(struct nt_verbs_totals) == 96, "map layout");
+_Static_assert(sizeof(struct nt_verbs_totals) == 112, "map layout");
 _Static_assert(sizeof(struct nt_rdma_key) == 16, "map layout");
 _Static_assert(sizeof(struct nt_rdma_traffic) ==
 		       80 + 64 + 4 * NT_RDMA_STATUSES + 48 + 16 * NT_RDMA_OUTSTANDING,

@@ -42,7 +42,7 @@ struct poll_call {
 	__u64 completions; /* address; 0: none */
 	__u64 queue;
 	__u32 polls; /* so far */
-	__u32 unused;
+	__u32 row; /* of the function */
 };
 
 struct {
@@ -52,18 +52,9 @@ struct {
 	__type(value, struct poll_call);
 } poll_calls SEC(".maps");
 
-/* By process; the agent adds and deletes entries. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, struct nt_rdma_watch);
-} rdma_watches SEC(".maps");
-
 static const struct nt_rdma_traffic no_traffic;
 
-/* The first traffic of a queue pair, which the agent may not know. */
+/* The first traffic of a queue pair, which the agent may not know. 0: the event is lost. */
 static __noinline int report_qp(__u32 row, __u64 qp, const struct nt_rdma_key *key)
 {
 	struct nt_event_verbs event;
@@ -80,19 +71,10 @@ static __noinline int report_qp(__u32 row, __u64 qp, const struct nt_rdma_key *k
 		add_qp(qp, &event);
 	else
 		add_context(key->context, &event);
-	nt_output(NT_EVENT_VERBS, row, &event, sizeof(event));
-	return 0;
+	return nt_output(NT_EVENT_VERBS, row, &event, sizeof(event));
 }
 
-/* Entries that the process may have: the agent divides the table among owners. */
-static __always_inline __u32 most_pairs(__u32 pid)
-{
-	const struct nt_rdma_watch *watch = bpf_map_lookup_elem(&rdma_watches, &pid);
-
-	return watch && watch->pairs_max ? watch->pairs_max : NT_RDMA_PROCESS_QPS;
-}
-
-/* NULL: no room. qp: its address, or 0. */
+/* NULL: no room, or the agent cannot be told. qp: its address, or 0. */
 static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 						      const struct nt_rdma_key *key)
 {
@@ -104,7 +86,8 @@ static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 	if (totals->seen < most_pairs(key->pid) + totals->ended &&
 	    bpf_map_update_elem(&traffic, key, &no_traffic, BPF_NOEXIST) == 0) {
 		__sync_fetch_and_add(&totals->seen, 1);
-		report_qp(row, qp, key);
+		if (!report_qp(row, qp, key) && bpf_map_delete_elem(&traffic, key) == 0)
+			__sync_fetch_and_sub(&totals->seen, 1);
 	}
 	t = bpf_map_lookup_elem(&traffic, key);
 	if (t)
@@ -249,12 +232,31 @@ static __always_inline void posts(struct pt_regs *ctx)
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
+static __always_inline void account_polls(const struct poll_call *call, __u32 polls)
+{
+	struct nt_process_counters *process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u32 row = call->row;
+
+	/* What is compared must be what is the index. */
+	barrier_var(row);
+	if (process && row < NT_ROWS_MAX)
+		__sync_fetch_and_add(&process->unseen[row], polls);
+}
+
+/* The thread ends: its process gets the rest, else threads that end soon would cost nothing. */
+static __always_inline void polls_end(struct task_struct *task)
+{
+	struct poll_call *call = bpf_task_storage_get(&poll_calls, task, 0, 0);
+	__u32 rest = call ? call->polls % POLLS_ACCOUNTED : 0;
+
+	if (call && rest)
+		account_polls(call, rest);
+}
+
 static __always_inline void poll_begins(struct pt_regs *ctx)
 {
 	struct poll_call *call = bpf_task_storage_get(&poll_calls, bpf_get_current_task_btf(), 0,
 						      BPF_LOCAL_STORAGE_GET_F_CREATE);
-	struct nt_process_counters *process;
-	__u32 row;
 
 	if (!call) {
 		__sync_fetch_and_add(&untracked, 1);
@@ -262,14 +264,10 @@ static __always_inline void poll_begins(struct pt_regs *ctx)
 	}
 	call->queue = PT_REGS_PARM1(ctx);
 	call->completions = PT_REGS_PARM3(ctx);
-	if (++call->polls % POLLS_ACCOUNTED)
-		return;
-	process = process_counters(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	row = NT_ROW_OF(NT_COOKIE_ROW(bpf_get_attach_cookie(ctx)));
-	/* What is compared must be what is the index: clang 19 compares the cookie's bits. */
-	barrier_var(row);
-	if (process && row < NT_ROWS_MAX)
-		__sync_fetch_and_add(&process->unseen[row], POLLS_ACCOUNTED);
+	if (!call->polls)
+		call->row = NT_ROW_OF(NT_COOKIE_ROW(bpf_get_attach_cookie(ctx)));
+	if (++call->polls % POLLS_ACCOUNTED == 0)
+		account_polls(call, POLLS_ACCOUNTED);
 }
 
 static __always_inline void add_latency(struct nt_rdma_traffic *t, __u64 ns,

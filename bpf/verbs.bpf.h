@@ -68,7 +68,8 @@ struct {
 
 /*
  * Queue pairs all of whose requests have a completion, by their creation. One that finds no room has
- * no latency unless its requests carry the flag themselves. The agent deletes entries.
+ * no latency unless its requests carry the flag themselves. An entry goes when its queue pair is
+ * destroyed. The agent deletes entries, too, and knows them by events: without its event there is none.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -78,7 +79,7 @@ struct {
 	__type(value, __u8);
 } all_signaled_qps SEC(".maps");
 
-/* The agent deletes entries: when a queue pair or a process ends. */
+/* The agent deletes entries: when a queue pair or a process ends. Without an event there is none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -86,6 +87,23 @@ struct {
 	__type(key, struct nt_rdma_key);
 	__type(value, struct nt_rdma_traffic);
 } traffic SEC(".maps");
+
+/* By process; the agent adds and deletes entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct nt_rdma_watch);
+} rdma_watches SEC(".maps");
+
+/* Entries that the process may have: the agent divides the tables among owners. */
+static __always_inline __u32 most_pairs(__u32 pid)
+{
+	const struct nt_rdma_watch *watch = bpf_map_lookup_elem(&rdma_watches, &pid);
+
+	return watch && watch->pairs_max ? watch->pairs_max : NT_RDMA_PROCESS_QPS;
+}
 
 static __always_inline struct nt_verbs_totals *totals_of_verbs(void)
 {
@@ -208,11 +226,32 @@ __noinline int add_attributes(__u64 at, __u32 mask, struct nt_event_verbs *event
 	return 0;
 }
 
+static __noinline int keep_signals(const struct nt_rdma_key *key, struct nt_verbs_totals *totals)
+{
+	const __u8 yes = 1;
+
+	if (!totals || bpf_map_lookup_elem(&all_signaled_qps, key))
+		return 0;
+	if (totals->signaled < most_pairs(key->pid) &&
+	    bpf_map_update_elem(&all_signaled_qps, key, &yes, BPF_NOEXIST) == 0)
+		__sync_fetch_and_add(&totals->signaled, 1);
+	else
+		__sync_fetch_and_add(&totals->signaled_over_cap, 1);
+	return 0;
+}
+
+static __noinline int forget_signals(const struct nt_rdma_key *key, struct nt_verbs_totals *totals)
+{
+	/* An entry may be of the program before. */
+	if (totals && bpf_map_delete_elem(&all_signaled_qps, key) == 0 && totals->signaled)
+		__sync_fetch_and_sub(&totals->signaled, 1);
+	return 0;
+}
+
 static __always_inline void note_signals(const struct verbs_call *call,
 					 struct nt_verbs_totals *totals,
 					 struct nt_event_verbs *event)
 {
-	const __u8 yes = 1;
 	const struct nt_rdma_key key = {
 		.pid = event->h.pid, .qpn = event->qpn, .context = event->context};
 	struct nt_rdma_traffic *t;
@@ -226,9 +265,9 @@ static __always_inline void note_signals(const struct verbs_call *call,
 		t->is_ended = 0;
 	}
 	if (event->all_signaled)
-		bpf_map_update_elem(&all_signaled_qps, &key, &yes, BPF_ANY);
+		keep_signals(&key, totals);
 	else
-		bpf_map_delete_elem(&all_signaled_qps, &key);
+		forget_signals(&key, totals);
 }
 
 /* False: the verb failed, or there is nothing to send. */
@@ -304,6 +343,7 @@ static __always_inline bool fill_destroyed(const struct verbs_call *call,
 		t->is_ended = 1;
 		__sync_fetch_and_add(&totals->ended, 1);
 	}
+	forget_signals(&key, totals);
 	return true;
 }
 
@@ -340,9 +380,15 @@ __noinline int verbs_report(__u64 cookie, __u64 result)
 		is_sent = fill_verb(event.verb, call, result, totals, &event);
 	if (!is_sent)
 		return 0;
-	if (event.post_send)
-		totals->ops = event.post_send;
-	nt_output(NT_EVENT_VERBS, event.h.row, &event, sizeof(event));
+	if (nt_output(NT_EVENT_VERBS, event.h.row, &event, sizeof(event))) {
+		if (event.post_send)
+			totals->ops = event.post_send;
+	} else if (event.verb == NT_VERB_CREATE_QP) {
+		const struct nt_rdma_key key = {
+			.pid = event.h.pid, .qpn = event.qpn, .context = event.context};
+
+		forget_signals(&key, totals);
+	}
 	return 0;
 }
 

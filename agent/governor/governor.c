@@ -105,6 +105,16 @@ bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row)
 	return true;
 }
 
+bool nt_governor_event(struct nt_governor *governor, uint32_t pid)
+{
+	struct nt_governed *process = find(governor, pid);
+
+	governor->events++;
+	if (process)
+		process->others++;
+	return process != NULL;
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static double budget_of(const struct nt_governor *governor, const struct nt_governed *process)

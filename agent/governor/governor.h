@@ -95,6 +95,8 @@ void nt_governor_meet(struct nt_governor *governor, uint32_t pid);
  * it.
  */
 bool nt_governor_hit(struct nt_governor *governor, uint32_t pid, uint16_t row);
+/* Counts an event whose hit the kernel side counts as unseen: a verb. False: as above. */
+bool nt_governor_event(struct nt_governor *governor, uint32_t pid);
 /*
  * Adds the time that the agent took to handle an event of the process. Without it all events cost
  * the same.

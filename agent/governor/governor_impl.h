@@ -28,6 +28,7 @@ struct nt_governed {
 	uint64_t calls[NT_COUNTER_END];
 	uint32_t unseen[NT_ROWS_MAX];
 	uint32_t hits[NT_ROWS_MAX]; /* events since the last sample */
+	uint32_t others; /* events whose hits are in unseen, since the last sample */
 	uint32_t looked[NT_ROWS_MAX]; /* of hot rows since the last look */
 	float cost[NT_ROWS_MAX]; /* smoothed, while observed */
 	float counted[NT_COUNTER_END]; /* the same for calls that are only counted */

@@ -96,9 +96,10 @@ bool nt_governor_take_rates(struct nt_governor *governor, struct nt_governed *pr
 			    const struct nt_governor_span *span)
 {
 	uint16_t rows = nt_probe_rows();
-	double events = 0;
+	double events = process->others;
 	bool called = false;
 
+	process->others = 0;
 	for (uint16_t row = 0; row < rows && row < NT_ROWS_MAX; row++) {
 		uint64_t seen = process->hits[row];
 		uint64_t hits = take_hits(process, counters, row);

@@ -21,6 +21,7 @@ enum {
 	FDS_MAX = 65536, /* descriptors of a process that are looked at */
 	CODES = 4096, /* mappings of code */
 	CHUNK_PAGES = 64,
+	CANDIDATES = 65536, /* places that look like a context: each costs a read of its device */
 	/* struct ibv_context, whose ABI is stable: as bpf/verbs.bpf.h */
 	CONTEXT_DEVICE = 0,
 	CONTEXT_POLL_CQ = 96,
@@ -32,6 +33,8 @@ enum {
 };
 
 #define READ_MAX     (256ULL << 20)
+#define LOOKED_MAX   (256ULL << 30) /* of mappings, in use or not: 0.7 s */
+#define RANGE_MAX    (1ULL << 40) /* a larger mapping is a reservation: a sanitizer's, no heap */
 #define PAGE_PRESENT (1ULL << 63) /* of /proc/PID/pagemap */
 
 static const char device_path[] = "infiniband/uverbs", device_name[] = "uverbs";
@@ -90,7 +93,8 @@ struct context_search {
 	struct range code[CODES]; /* in the order of addresses */
 	size_t codes;
 	int pagemap;
-	uint64_t read; /* bytes so far */
+	uint64_t read, looked; /* bytes so far */
+	uint32_t candidates; /* so far */
 	uint64_t post, poll; /* 0: not found yet */
 	uint64_t page; /* bytes */
 	uint8_t chunk[]; /* CHUNK_PAGES of them */
@@ -133,17 +137,18 @@ static bool has_fd(const struct context_search *s, const uint8_t *at)
 	return false;
 }
 
-static bool is_device_of_verbs(const struct context_search *s, uint64_t device)
+static bool is_device_of_verbs(struct context_search *s, uint64_t device)
 {
 	char name[sizeof(device_name) - 1];
 
+	s->candidates++;
 	return nt_memory_read(&s->memory, s->pid, device + DEVICE_UVERBS, name, sizeof(name)) ==
 		       0 &&
 	       memcmp(name, device_name, sizeof(name)) == 0;
 }
 
 /* Both functions are in one mapping, its descriptor is one of a device, and so is its device. */
-static bool is_context(const struct context_search *s, const uint8_t *at)
+static bool is_context(struct context_search *s, const uint8_t *at)
 {
 	const uint64_t post = word_at(at + CONTEXT_POST_SEND), poll = word_at(at + CONTEXT_POLL_CQ);
 	const struct range *code;
@@ -156,9 +161,17 @@ static bool is_context(const struct context_search *s, const uint8_t *at)
 	       is_device_of_verbs(s, word_at(at + CONTEXT_DEVICE));
 }
 
+/* Found, or so much was done for it that a worker would be killed. */
+static bool is_over(const struct context_search *s)
+{
+	return s->post || s->read >= READ_MAX || s->looked >= LOOKED_MAX ||
+	       s->candidates >= CANDIDATES;
+}
+
 static void search_bytes(struct context_search *s, const uint8_t *bytes, size_t len)
 {
-	for (size_t at = 0; at + CONTEXT_BYTES <= len && !s->post; at += sizeof(uint64_t)) {
+	for (size_t at = 0; at + CONTEXT_BYTES <= len && !s->post && s->candidates < CANDIDATES;
+	     at += sizeof(uint64_t)) {
 		if (!is_context(s, bytes + at))
 			continue;
 		s->post = word_at(bytes + at + CONTEXT_POST_SEND);
@@ -174,7 +187,7 @@ static void search_chunk(struct context_search *s, uint64_t start, size_t pages)
 				(off_t)(start / s->page * sizeof(entry[0])));
 	const size_t known = n > 0 ? (size_t)n / sizeof(entry[0]) : 0;
 
-	for (size_t from = 0, to; from < known && !s->post; from = to + 1) {
+	for (size_t from = 0, to; from < known && !is_over(s); from = to + 1) {
 		for (to = from; to < known && entry[to] & PAGE_PRESENT; to++)
 			;
 		if (to == from)
@@ -191,8 +204,12 @@ static void search_range(struct context_search *s, struct range range)
 {
 	uint64_t at = range.start;
 
-	while (at < range.end && !s->post && s->read < READ_MAX) {
+	if (range.end - range.start > RANGE_MAX)
+		return;
+	while (at < range.end && !is_over(s)) {
 		const uint64_t left = (range.end - at) / s->page;
+
+		s->looked += (left < CHUNK_PAGES ? left : CHUNK_PAGES) * s->page;
 
 		if (left <= CHUNK_PAGES) {
 			search_chunk(s, at, left);
@@ -238,9 +255,7 @@ static int search_memory(struct context_search *s)
 	maps = fopen(path, "re");
 	if (!maps)
 		return -errno;
-	for (int i = 0; i < NT_PROC_MAPPINGS && !s->post && s->read < READ_MAX &&
-			getline(&line, &cap, maps) > 0;
-	     i++)
+	for (int i = 0; i < NT_PROC_MAPPINGS && !is_over(s) && getline(&line, &cap, maps) > 0; i++)
 		if (parse_own(line, &range))
 			search_range(s, range);
 	(void)fclose(maps);

@@ -19,7 +19,8 @@ size_t nt_open_device_list(uint32_t pid, int fd[NT_OPEN_DEVICES]);
 
 /*
  * Searches the process's memory, as far as it is its own and in use, for a context of one of these
- * descriptors. Reads at most 256 MiB. -ENOENT: there is none, or it was not found.
+ * descriptors. Reads at most 256 MiB, looks at 256 GiB of mappings, and passes over those above 1 TiB.
+ * -ENOENT: there is none, or it was not found.
  */
 __attribute__((warn_unused_result)) int nt_open_device_functions(uint32_t pid, const int *fd,
 								 size_t fds, uint64_t *ret_post,

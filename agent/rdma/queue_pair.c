@@ -86,6 +86,7 @@ void nt_queue_pair_reset(struct nt_queue_pair *pair)
 	pair->port = pair->sgid_index = 0;
 	pair->is_global = pair->is_extended = pair->is_foreign = false;
 	pair->is_counted = pair->is_ended = pair->has_local_gid = false;
+	pair->lacks_address = false;
 	memset(pair->remote_gid, 0, sizeof(pair->remote_gid));
 	memset(pair->local_gid, 0, sizeof(pair->local_gid));
 	pair->is_new = true;

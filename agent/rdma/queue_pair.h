@@ -32,7 +32,7 @@ struct nt_queue_pair {
 	bool is_new; /* changed since it was last sent */
 	bool is_ended; /* destroyed: sent once more */
 	uint8_t remote_gid[NT_VERBS_GID], local_gid[NT_VERBS_GID];
-	bool has_local_gid;
+	bool has_local_gid, lacks_address; /* lacks: it is still to be looked up */
 	char device[NT_VERBS_DEVICE];
 	struct nt_rdma_traffic sent; /* kernel's figures that were sent */
 	UT_hash_handle hh;

@@ -44,7 +44,7 @@ int nt_rdma_new(const struct nt_rdma_options *options, const struct nt_rdma_hook
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static struct nt_rdma_process *find_process(const struct nt_rdma *rdma, uint32_t pid)
+struct nt_rdma_process *nt_rdma_find_process(const struct nt_rdma *rdma, uint32_t pid)
 {
 	struct nt_rdma_process *process = NULL;
 
@@ -61,7 +61,7 @@ void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	process->owner->pairs--;
 }
 
-static void free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
+void nt_rdma_free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
 {
 	for (int i = 0; i < NT_RDMA_LINKS; i++) {
 		if (!process->link[i].probe)
@@ -76,6 +76,8 @@ static void free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
 	rdma->stats.queue_pairs_over_cap += process->pairs.over_cap;
 	nt_closep(&process->fd);
 	nt_rdma_share_leave(rdma, process);
+	if (rdma->swept == process)
+		rdma->swept = process->hh.next;
 	HASH_DEL(rdma->process, process);
 	free(process);
 }
@@ -85,32 +87,20 @@ void nt_rdma_free(struct nt_rdma *rdma)
 	if (!rdma)
 		return;
 	while (rdma->process)
-		free_process(rdma, rdma->process);
+		nt_rdma_free_process(rdma, rdma->process);
 	free(rdma->row);
 	free(rdma);
 }
 
-/* The oldest one that is no rank. False: all are. */
-static bool make_room(struct nt_rdma *rdma)
-{
-	for (struct nt_rdma_process *p = rdma->process; p; p = p->hh.next) {
-		if (p->is_rank || p->level)
-			continue;
-		free_process(rdma, p);
-		return true;
-	}
-	return false;
-}
-
 static struct nt_rdma_process *take_process(struct nt_rdma *rdma, uint32_t pid)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 
 	if (process)
 		return process;
 	if (HASH_COUNT(rdma->process) >= NT_RDMA_PROCESSES) {
 		rdma->stats.processes_over_cap++;
-		if (!make_room(rdma))
+		if (!nt_rdma_make_room(rdma))
 			return NULL;
 	}
 	process = calloc(1, sizeof(*process));
@@ -131,11 +121,11 @@ static struct nt_rdma_process *take_process(struct nt_rdma *rdma, uint32_t pid)
 /* The entry of the process that started then; another one with its pid has ended. */
 static struct nt_rdma_process *take_started(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 
 	if (process && (process->start_ns ? process->start_ns != start_ns
 					  : process->seen_ns && process->seen_ns < start_ns))
-		free_process(rdma, process);
+		nt_rdma_free_process(rdma, process);
 	process = take_process(rdma, pid);
 	if (process)
 		process->start_ns = start_ns;
@@ -154,15 +144,15 @@ void nt_rdma_add(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint64_t
 
 void nt_rdma_end(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 
 	if (process && (!process->start_ns || process->start_ns == start_ns))
-		free_process(rdma, process);
+		nt_rdma_free_process(rdma, process);
 }
 
 void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint32_t level)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 
 	if (!level && !process)
 		return;
@@ -173,7 +163,7 @@ void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, ui
 
 void nt_rdma_govern(struct nt_rdma *rdma, uint32_t pid, bool is_shed, bool is_sliced)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 
 	if (!process)
 		return;
@@ -192,19 +182,10 @@ static void note_functions(struct nt_rdma_process *process, const struct nt_even
 	process->poll = event->poll_cq;
 }
 
-static void note_address(struct nt_rdma *rdma, struct nt_queue_pair *pair)
-{
-	pair->has_local_gid =
-		rdma->hooks.address(rdma->hooks.data, pair->device, pair->port, pair->sgid_index,
-				    pair->local_gid, &pair->local_lid);
-}
-
 /* Its last traffic is sent with the next window, if there will be one. */
 static void end_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		     struct nt_queue_pair *pair)
 {
-	if (!pair)
-		return;
 	pair->is_ended = true;
 	if (!process->is_rank && !process->level)
 		nt_rdma_forget_pair(rdma, process, pair);
@@ -219,7 +200,16 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	size_t held;
 
 	if (event->verb == NT_VERB_DESTROY_QP) {
-		end_pair(rdma, process, pair);
+		if (pair)
+			end_pair(rdma, process, pair);
+		else
+			rdma->hooks.forget(rdma->hooks.data, &key);
+		return;
+	}
+	if (process->owner->verbs++ >= NT_RDMA_VERBS) {
+		rdma->stats.verbs_over_cap++;
+		if (!pair)
+			rdma->hooks.forget(rdma->hooks.data, &key);
 		return;
 	}
 	/* A number is used anew. Its figures go on: some of it may be in them. */
@@ -241,7 +231,7 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	if (event->post_send && process->post && event->post_send != process->post)
 		pair->is_foreign = true;
 	if (nt_queue_pair_update(pair, event))
-		note_address(rdma, pair);
+		nt_rdma_note_address(rdma, process->owner, pair);
 	if (pair->is_extended || pair->is_foreign)
 		rdma->stats.not_visible += !pair->is_counted;
 	pair->is_counted |= pair->is_extended || pair->is_foreign;
@@ -249,10 +239,16 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 
 void nt_rdma_event(struct nt_rdma *rdma, const struct nt_event_verbs *event)
 {
+	const struct nt_rdma_key key = {
+		.pid = event->h.pid, .qpn = event->qpn, .context = event->context};
 	struct nt_rdma_process *process = take_process(rdma, event->h.pid);
 
-	if (!process)
+	rdma->now_ns = event->h.entry_ns > rdma->now_ns ? event->h.entry_ns : rdma->now_ns;
+	if (!process) {
+		if (event->qpn || event->qp)
+			rdma->hooks.forget(rdma->hooks.data, &key);
 		return;
+	}
 	if (!process->seen_ns)
 		process->seen_ns = event->h.entry_ns;
 	note_functions(process, event);
@@ -295,7 +291,7 @@ static void refuse(struct nt_rdma *rdma, struct nt_rdma_process *process)
 void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int result, int *fd,
 		   const struct nt_provider_place *provider)
 {
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 	const struct nt_rdma_provider_place *place;
 	bool is_guess;
 
@@ -383,7 +379,7 @@ void nt_rdma_made(struct nt_rdma *rdma, int library, uint32_t pid, uint64_t star
 {
 	const enum nt_rdma_link_kind kind =
 		library == NT_LIBRARY_RDMA_POST ? NT_RDMA_LINK_POST : NT_RDMA_LINK_POLL;
-	struct nt_rdma_process *process = find_process(rdma, pid);
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
 	struct nt_rdma_link *link = process ? &process->link[kind] : NULL;
 
 	if (!process || process->start_ns != start_ns || link->state != NT_RDMA_LINK_MAKING) {
@@ -495,6 +491,10 @@ static void turn_link(struct nt_rdma *rdma, struct nt_rdma_process *process,
 
 void nt_rdma_tick(struct nt_rdma *rdma, uint64_t now_ns, uint64_t real_ns)
 {
+	rdma->now_ns = now_ns;
+	for (struct nt_rdma_owner *o = rdma->owner; o; o = o->hh.next)
+		o->verbs = o->reads = 0;
+	nt_rdma_sweep(rdma);
 	for (struct nt_rdma_process *p = rdma->process; p; p = p->hh.next) {
 		find_provider(rdma, p, now_ns);
 		/* Posts first: a completion without its post has no latency. */

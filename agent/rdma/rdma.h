@@ -26,8 +26,15 @@ struct nt_rank_probe; /* agent/probes/rank_probe.h */
 struct nt_provider_place; /* agent/rdma/provider_file.h */
 
 enum {
-	NT_RDMA_PROCESSES = 1024, /* at the cap those that are no rank are dropped first */
+	NT_RDMA_PROCESSES = 1024, /* at the cap one of the owner with most that are no rank goes */
 	NT_RDMA_PROVIDERS = 32, /* remembered by build-id; the oldest is replaced */
+};
+
+/* The kernel's tables of queue pairs. */
+enum nt_rdma_table {
+	NT_RDMA_TRAFFIC,
+	NT_RDMA_SIGNALED,
+	NT_RDMA_TABLES,
 };
 
 /* Of the period of real time the beginning is observed. */
@@ -54,6 +61,11 @@ struct nt_rdma_hooks {
 	bool (*traffic)(void *data, const struct nt_rdma_key *key,
 			struct nt_rdma_traffic *ret_traffic);
 	void (*forget)(void *data, const struct nt_rdma_key *key);
+	/* The key after this one, or the first one (NULL), in no order. False: there is none. */
+	bool (*next)(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
+		     struct nt_rdma_key *ret_key);
+	/* False: the process has ended. */
+	bool (*exists)(void *data, uint32_t pid);
 	/* Sets what the kernel side does for the process; NULL: deletes it. */
 	void (*watch)(void *data, uint32_t pid, const struct nt_rdma_watch *watch);
 	/* Whose the process is (agent/identity/owner.h). 0: not known. */
@@ -68,6 +80,8 @@ struct nt_rdma_hooks {
 struct nt_rdma_stats {
 	uint64_t processes, queue_pairs, attached; /* now */
 	uint64_t processes_over_cap, queue_pairs_over_cap; /* so far */
+	uint64_t verbs_over_cap; /* events of queue pairs left out: too many of one owner, so far */
+	uint64_t addresses_late; /* of ports: too many of one owner at once, so far */
 	uint64_t not_visible; /* queue pairs whose traffic cannot be observed, so far */
 	uint64_t refused; /* processes whose provider cannot be probed, so far */
 	uint64_t cut, unread, untimed; /* of struct nt_rdma_traffic, so far */

@@ -9,11 +9,15 @@
 #define NT_RDMA_GUESS_NS       (5 * NT_SECOND) /* a rank without verbs: its provider is guessed */
 #define NT_RDMA_GUESS_AGAIN_NS (30 * NT_SECOND)
 #define NT_RDMA_REST_NS        NT_SECOND /* after a slice: for completions of what was posted in it */
+#define NT_RDMA_PORT_NS        (10 * NT_SECOND) /* so long the address of a port is not read again */
 #define NT_RDMA_REFRESH_NS     (10 * NT_SECOND) /* queue pairs without traffic are sent again */
 
 enum {
 	NT_RDMA_FAILURES = 3, /* in a row, to attach: then the process is not observed */
 	NT_RDMA_SENT = 64, /* queue pairs in one window */
+	NT_RDMA_VERBS = 4096, /* events of one owner between two ticks */
+	NT_RDMA_READS = 32, /* the same: addresses of ports that are not in the cache */
+	NT_RDMA_PORTS = 256, /* in the cache */
 	NT_RDMA_GUESSES = 5, /* after which the pause is doubled: up to 16 minutes */
 };
 
@@ -34,7 +38,9 @@ struct nt_rdma_link {
 /* Who the processes belong to: a pod, a container or a user (agent/identity/owner.h). */
 struct nt_rdma_owner {
 	uint64_t id; /* 0: not known, which is one owner, too */
-	uint32_t processes;
+	uint32_t processes,
+		idle; /* idle: of them, those that may be dropped; set where it is used */
+	uint32_t verbs, reads; /* since the last tick */
 	size_t pairs;
 	bool is_lost; /* out of memory when it was added */
 	UT_hash_handle hh;
@@ -74,6 +80,16 @@ struct nt_rdma_provider_place {
 	uint64_t post_offset, poll_offset;
 };
 
+/* The address of a port as it was read. */
+struct nt_rdma_local {
+	uint8_t port, index;
+	bool has_gid;
+	char device[NT_VERBS_DEVICE];
+	uint8_t gid[NT_VERBS_GID];
+	uint32_t lid;
+	uint64_t end_ns; /* until when it holds; 0: never read */
+};
+
 /* A row of the window that is being made, and what it points to. */
 struct nt_rdma_row {
 	struct nt_rdma_pair pair;
@@ -89,6 +105,14 @@ struct nt_rdma {
 	struct nt_rdma_process *process; /* uthash, owned, oldest first */
 	size_t pairs; /* of all processes */
 	struct nt_rdma_owner *owner; /* uthash, owned */
+	struct nt_rdma_local port[NT_RDMA_PORTS]; /* the oldest is replaced */
+	size_t ports; /* so far */
+	uint64_t now_ns; /* of the last tick or event */
+	struct nt_rdma_process *swept; /* the next that is looked at; NULL: the first one */
+	struct {
+		bool has_key; /* else the walk begins anew */
+		struct nt_rdma_key key; /* the next that is looked at */
+	} walk[NT_RDMA_TABLES];
 	struct nt_rdma_provider_place place[NT_RDMA_PROVIDERS];
 	size_t places; /* so far */
 	struct nt_rdma_stats stats;
@@ -105,7 +129,22 @@ struct nt_rdma {
 void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 			 struct nt_queue_pair *pair);
 
-/* agent/rdma/rdma_share.c: false if there is no memory. */
+struct nt_rdma_process *nt_rdma_find_process(const struct nt_rdma *rdma, uint32_t pid);
+void nt_rdma_free_process(struct nt_rdma *rdma, struct nt_rdma_process *process);
+
+/*
+ * agent/rdma/rdma_address.c: sets the local address of the queue pair. An owner that asks for too many at
+ * once gets the rest later: with windows.
+ */
+void nt_rdma_note_address(struct nt_rdma *rdma, struct nt_rdma_owner *owner,
+			  struct nt_queue_pair *pair);
+
+/* agent/rdma/rdma_sweep.c: drops a process that is no rank, if possible one that has ended. False: none is. */
+bool nt_rdma_make_room(struct nt_rdma *rdma);
+/* Some of the processes that have ended and whose end is not reported, and what the kernel keeps of such. */
+void nt_rdma_sweep(struct nt_rdma *rdma);
+
+/* agent/rdma/rdma_share.c: false if there is no memory, or the process has ended. */
 bool nt_rdma_share_join(struct nt_rdma *rdma, struct nt_rdma_process *process);
 void nt_rdma_share_leave(struct nt_rdma *rdma, struct nt_rdma_process *process);
 /*

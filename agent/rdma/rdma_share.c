@@ -22,6 +22,8 @@ bool nt_rdma_share_join(struct nt_rdma *rdma, struct nt_rdma_process *process)
 	const uint64_t id = rdma->hooks.owner(rdma->hooks.data, process->pid);
 	struct nt_rdma_owner *owner = NULL;
 
+	if (!id && !rdma->hooks.exists(rdma->hooks.data, process->pid))
+		return false;
 	HASH_FIND(hh, rdma->owner, &id, sizeof(id), owner);
 	if (!owner) {
 		owner = calloc(1, sizeof(*owner));

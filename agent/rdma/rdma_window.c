@@ -74,11 +74,15 @@ static uint32_t not_visible_of(const struct nt_rdma_process *process)
 }
 
 /* The rest of its traffic stays for the next window. */
-static void send_row(struct nt_rdma *rdma, size_t i)
+static void send_row(struct nt_rdma *rdma, struct nt_rdma_owner *owner, size_t i)
 {
 	struct nt_rdma_row *row = &rdma->row[i];
 	struct nt_rdma_window *window = &rdma->window;
 
+	if (row->of->lacks_address) {
+		nt_rdma_note_address(rdma, owner, row->of);
+		row->pair.local_lid = row->of->local_lid;
+	}
 	if (row->of->has_local_gid)
 		nt_queue_pair_address(row->of->local_gid, rdma->local[i]);
 	else
@@ -126,7 +130,7 @@ static void send_rows(struct nt_rdma *rdma, struct nt_rdma_process *process, uin
 	window->unsent = (uint32_t)(rows - window->pair_count);
 	rdma->stats.unsent += window->unsent;
 	for (size_t i = 0; i < window->pair_count; i++)
-		send_row(rdma, i);
+		send_row(rdma, process->owner, i);
 	forget_ended(rdma, process);
 	rdma->stats.cut += window->cut;
 	rdma->stats.unread += window->unread;
@@ -153,7 +157,7 @@ const struct nt_rdma_window *nt_rdma_take_window(struct nt_rdma *rdma, uint32_t 
 		.not_visible = not_visible_of(process),
 	};
 	if (rdma->hooks.totals(rdma->hooks.data, pid, &totals)) {
-		rdma->window.pairs_over_cap += totals.over_cap;
+		rdma->window.pairs_over_cap += totals.over_cap + totals.signaled_over_cap;
 		if (totals.registrations > totals.deregistrations)
 			rdma->window.regions = totals.registrations - totals.deregistrations;
 		if (totals.registered_bytes > totals.deregistered_bytes)

@@ -27,6 +27,15 @@ void nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_
 	(void)bpf_map_delete_elem(maps.all_signaled, key);
 }
 
+bool nt_traffic_map_next(const struct nt_attach *attach, enum nt_rdma_table table,
+			 const struct nt_rdma_key *key, struct nt_rdma_key *ret_key)
+{
+	const struct nt_bpf_loader_rdma maps = maps_of(attach);
+
+	return bpf_map_get_next_key(table == NT_RDMA_TRAFFIC ? maps.traffic : maps.all_signaled,
+				    key, ret_key) == 0;
+}
+
 void nt_traffic_map_watch(const struct nt_attach *attach, uint32_t pid,
 			  const struct nt_rdma_watch *watch)
 {

@@ -3,6 +3,8 @@
  * Queue pairs that this program makes and uses, of a stand-in for libibverbs with the real ABI and a
  * provider whose functions have no names.
  */
+#include <pthread.h>
+
 #include "tests/rdma/probed_run.h"
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
@@ -393,6 +395,87 @@ static void garbage_pointers_are_counted_as_unread(void **state)
 	assert_int_equal(t.cut, 1);
 }
 
+/*
+ * The agent knows queue pairs by their events, and deletes what the kernel keeps of them. Of one whose
+ * event is lost nothing is kept.
+ */
+static void of_queue_pairs_whose_events_are_lost_nothing_is_kept(void **state)
+{
+	struct rdma_run *run;
+	struct ibv_qp *qp[LOST], *first;
+	size_t signaled = 0, with_traffic = 0;
+
+	(void)state;
+	run = start();
+	*fake.ignores = 1;
+	run->events = 0;
+	run->skipped = NT_VERB_EXTENDED;
+	first = fake_verbs_qp(&fake, 0);
+	for (size_t i = 0; i < LOST; i++) {
+		for (int n = 0; n < 50; n++)
+			(void)FAKE_VERB(&fake, ibv_qp_to_qp_ex)(first);
+		assert_non_null(qp[i] = fake_verbs_qp(&fake, 1));
+		post(qp[i], IBV_WR_SEND, i, 1);
+	}
+	(void)harness_poll(&run->h);
+	for (size_t i = 0; i < LOST; i++) {
+		const bool is_signaled = count_keys(run, NT_RDMA_SIGNALED, qp[i]) > 0;
+		const bool has_traffic = count_keys(run, NT_RDMA_TRAFFIC, qp[i]) > 0;
+
+		assert_int_equal(is_signaled,
+				 find_event(run, NT_VERB_CREATE_QP, qp[i]->qp_num) != NULL);
+		assert_int_equal(has_traffic, find_event(run, NT_VERB_NONE, qp[i]->qp_num) != NULL);
+		signaled += is_signaled;
+		with_traffic += has_traffic;
+	}
+	assert_in_range(signaled, 1, LOST - 1);
+	assert_in_range(with_traffic, 1, LOST - 1);
+	/* The next post tells the agent, once it reads again. */
+	for (size_t i = 0; i < LOST; i++) {
+		const struct nt_rdma_key key = key_of(qp[i]);
+
+		post(qp[i], IBV_WR_SEND, i, 1);
+		with_traffic += traffic_of(run, qp[i]).posts[NT_RDMA_SEND] == 1;
+		assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(qp[i]), 0);
+		nt_traffic_map_forget(run->h.attach, &key);
+	}
+	assert_int_equal(with_traffic, LOST);
+	(void)harness_poll(&run->h);
+	run->skipped = NT_VERB_END;
+}
+
+static void *poll_a_little(void *data)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 100; i++)
+		(void)ibv_poll_cq(fake.cq, 1, &wc);
+	return data;
+}
+
+/* Fewer polls than a thread makes between two updates of its process. */
+static void polls_of_threads_that_end_soon_are_counted(void **state)
+{
+	const uint16_t row = harness_row("poll_cq", (enum nt_library)NT_LIBRARY_RDMA_POLL);
+	struct nt_process_counters before = {0}, after = {0};
+	struct rdma_run *run;
+	pthread_t thread;
+
+	(void)state;
+	run = start();
+	(void)nt_attach_counters(run->h.attach, (uint32_t)getpid(), &before);
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, poll_a_little, NULL), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	/* A thread is joined before it has ended. */
+	for (int i = 0; i < 500 && after.unseen[row] - before.unseen[row] != 5000; i++) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		(void)nt_attach_counters(run->h.attach, (uint32_t)getpid(), &after);
+	}
+	assert_int_equal(after.unseen[row] - before.unseen[row], 5000);
+}
+
 /* The table of one process is full: the others are counted, and nothing else suffers. */
 static void a_flood_of_queue_pairs_stays_within_the_share_of_its_process(void **state)
 {
@@ -401,12 +484,19 @@ static void a_flood_of_queue_pairs_stays_within_the_share_of_its_process(void **
 	struct ibv_qp **qp = calloc(MANY, sizeof(*qp));
 	const struct nt_rdma_watch few = {.pairs_max = FEW};
 	size_t with_traffic = 0, refused = 0;
+	uint64_t over_cap;
 
 	assert_true(qp && !*state);
 	run = start();
 	for (size_t i = 0; i < MANY; i++)
 		assert_non_null(qp[i] = fake_verbs_qp(&fake, 1));
 	*fake.ignores = 1;
+	assert_true(nt_attach_verbs(run->h.attach, (uint32_t)getpid(), &totals));
+	assert_in_range(count_keys(run, NT_RDMA_SIGNALED, NULL), 1, NT_RDMA_PROCESS_QPS);
+	assert_in_range(totals.signaled, 1, NT_RDMA_PROCESS_QPS);
+	assert_in_range(totals.signaled_over_cap, MANY - NT_RDMA_PROCESS_QPS, MANY);
+	over_cap = totals.over_cap;
+	(void)harness_poll(&run->h); /* else the events of the first posts are lost */
 	/* Fewer, for the sake of other owners. */
 	nt_traffic_map_watch(run->h.attach, (uint32_t)getpid(), &few);
 	for (size_t i = 0; i < 2 * FEW; i++) {
@@ -423,7 +513,7 @@ static void a_flood_of_queue_pairs_stays_within_the_share_of_its_process(void **
 	assert_in_range(with_traffic, NT_RDMA_PROCESS_QPS - 64, NT_RDMA_PROCESS_QPS);
 	assert_true(nt_attach_verbs(run->h.attach, (uint32_t)getpid(), &totals));
 	assert_true(totals.created >= MANY);
-	assert_int_equal(totals.over_cap, refused + MANY - with_traffic);
+	assert_int_equal(totals.over_cap - over_cap, refused + MANY - with_traffic);
 	/* A destroyed one leaves its place to another, once. */
 	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(qp[0]), 0);
 	qp[0] = fake_verbs_qp(&fake, 1);
@@ -457,6 +547,8 @@ int main(void)
 		cmocka_unit_test(a_failed_request_is_no_longer_outstanding),
 		cmocka_unit_test(a_chain_that_is_a_loop_is_cut_and_counted),
 		cmocka_unit_test(garbage_pointers_are_counted_as_unread),
+		cmocka_unit_test(of_queue_pairs_whose_events_are_lost_nothing_is_kept),
+		cmocka_unit_test(polls_of_threads_that_end_soon_are_counted),
 		cmocka_unit_test(a_flood_of_queue_pairs_stays_within_the_share_of_its_process),
 	};
 	const struct CMUnitTest alone[] = {

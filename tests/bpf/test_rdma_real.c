@@ -518,6 +518,19 @@ static uint64_t owner_of(void *data, uint32_t pid)
 	return 1;
 }
 
+static bool next_key(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
+		     struct nt_rdma_key *ret_key)
+{
+	(void)data;
+	return nt_traffic_map_next(run.h.attach, table, key, ret_key);
+}
+
+static bool exists(void *data, uint32_t pid)
+{
+	(void)data, (void)pid;
+	return true;
+}
+
 static int open_all(void **state)
 {
 	struct nt_attach_options options = harness_options(NT_ATTACH_AUTO);
@@ -529,6 +542,8 @@ static int open_all(void **state)
 					    .detach = detach,
 					    .traffic = traffic,
 					    .forget = forget,
+					    .next = next_key,
+					    .exists = exists,
 					    .watch = watch,
 					    .owner = owner_of,
 					    .totals = totals,

@@ -139,6 +139,30 @@ static void what_its_own_budget_does_not_leave_a_process_is_no_claim(void **stat
 	assert_false(nt_governor_plan(governor, OTHER)->governed);
 }
 
+/* The kernel side counts their hits, so they are no hits of events; the agent's time for them counts. */
+static void a_flood_of_verbs_gives_way_too(void **state)
+{
+	const struct nt_governor_options tight = tight_options();
+	nt_auto(nt_governor) struct nt_governor *governor = NULL;
+	struct crowd crowd = {0};
+
+	(void)state;
+	assert_int_equal(nt_governor_new(&tight, &governor), 0);
+	assert_false(nt_governor_event(governor, PID)); /* not known */
+	join_crowd(&crowd, governor, PID, 1, 100);
+	join_crowd(&crowd, governor, OTHER, 2, 1000);
+	for (int i = 0; i < 10; i++) {
+		(void)play_crowd(&crowd, 1000, 1);
+		/* Seen with the first sample of the next second. */
+		for (int n = 0; n < 4000; n++) {
+			assert_true(nt_governor_event(governor, PID));
+			nt_governor_spend(governor, PID, 20000);
+		}
+	}
+	assert_true(nt_governor_plan(governor, PID)->governed);
+	assert_false(nt_governor_plan(governor, OTHER)->governed);
+}
+
 static void a_process_that_has_ended_claims_nothing(void **state)
 {
 	const struct nt_governor_options tight = tight_options();
@@ -223,6 +247,7 @@ int main(void)
 		cmocka_unit_test(a_claim_that_the_slack_covers_is_not_limited),
 		cmocka_unit_test(of_one_owner_the_process_with_the_most_events_gives_way),
 		cmocka_unit_test(what_its_own_budget_does_not_leave_a_process_is_no_claim),
+		cmocka_unit_test(a_flood_of_verbs_gives_way_too),
 		cmocka_unit_test(a_process_that_has_ended_claims_nothing),
 		cmocka_unit_test(dear_events_of_one_do_not_take_from_another),
 		cmocka_unit_test(the_first_events_of_a_process_are_no_measure_of_its_cost),

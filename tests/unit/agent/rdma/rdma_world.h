@@ -30,6 +30,8 @@ enum {
 	CONNECTS = 1 << 0 | 1 << 7 | 1 << 20,
 	KEYS = 64,
 	FOREIGN = 1000000,
+	GONE = 2000000,
+	KEPT = 256,
 };
 
 #define START_NS (100 * NT_SECOND)
@@ -44,6 +46,10 @@ static struct {
 	struct nt_rdma_traffic traffic[KEYS];
 	size_t keys;
 	int find_result, attach_result;
+	int reads; /* of addresses */
+	uint32_t ended_from; /* processes from this pid on have ended; 0: those from GONE on */
+	struct nt_rdma_key kept[KEPT]; /* in the kernel's table of those that signal all */
+	size_t kept_count;
 } world;
 
 static inline int find(void *data, uint32_t pid, uint64_t start_ns, uint64_t post, uint64_t poll)
@@ -87,10 +93,46 @@ static inline bool traffic(void *data, const struct nt_rdma_key *key,
 	return false;
 }
 
+static inline size_t find_kept(const struct nt_rdma_key *key)
+{
+	size_t i = 0;
+
+	while (i < world.kept_count && memcmp(&world.kept[i], key, sizeof(*key)) != 0)
+		i++;
+	return i;
+}
+
 static inline void forget(void *data, const struct nt_rdma_key *key)
 {
-	(void)data, (void)key;
+	const size_t i = find_kept(key);
+
+	(void)data;
 	world.forgets++;
+	if (i == world.kept_count)
+		return;
+	world.kept_count--;
+	memmove(&world.kept[i], &world.kept[i + 1], (world.kept_count - i) * sizeof(world.kept[0]));
+}
+
+/* As the kernel: after a key that is gone comes the first one. */
+static inline bool next_key(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
+			    struct nt_rdma_key *ret_key)
+{
+	size_t i = key ? find_kept(key) + 1 : 0;
+
+	(void)data;
+	if (i > world.kept_count)
+		i = 0;
+	if (table != NT_RDMA_SIGNALED || i >= world.kept_count)
+		return false;
+	*ret_key = world.kept[i];
+	return true;
+}
+
+static inline bool exists(void *data, uint32_t pid)
+{
+	(void)data;
+	return pid < (world.ended_from ? world.ended_from : GONE);
 }
 
 static inline void watch(void *data, uint32_t pid, const struct nt_rdma_watch *watch)
@@ -116,6 +158,7 @@ static inline bool address(void *data, const char *device, uint32_t port, uint32
 			   uint8_t ret_gid[NT_VERBS_GID], uint32_t *ret_lid)
 {
 	(void)data, (void)port, (void)index;
+	world.reads++;
 	*ret_lid = 9;
 	memset(ret_gid, 0, NT_VERBS_GID);
 	ret_gid[0] = 0xfe;
@@ -124,10 +167,12 @@ static inline bool address(void *data, const char *device, uint32_t port, uint32
 	return strcmp(device, "mlx5_0") == 0;
 }
 
-/* Processes from FOREIGN on belong to one owner; each other one has its own. */
+/* Processes from FOREIGN on belong to one owner; each other one has its own. Of those from GONE on it is not known. */
 static inline uint64_t owner_of(void *data, uint32_t pid)
 {
 	(void)data;
+	if (pid >= GONE)
+		return 0;
 	return pid < FOREIGN ? pid : FOREIGN;
 }
 
@@ -136,6 +181,8 @@ static const struct nt_rdma_hooks hooks = {.find = find,
 					   .detach = detach,
 					   .traffic = traffic,
 					   .forget = forget,
+					   .next = next_key,
+					   .exists = exists,
 					   .watch = watch,
 					   .owner = owner_of,
 					   .totals = totals,

@@ -297,6 +297,7 @@ static void create_pairs(struct nt_rdma *rdma, uint32_t pid, uint32_t count)
 
 		nt_rdma_event(rdma, &event);
 	}
+	nt_rdma_tick(rdma, NOW_NS, 5 * NT_SECOND); /* one owner has only so many events in a turn */
 }
 
 /* One owner has half of the table at most. */
