@@ -24,13 +24,6 @@ enum {
 	CALLS_PART = 16, /* recordings of ranks differ by at most this part of the calls */
 };
 
-static void release_rank(struct nt_systrace_rank *rank)
-{
-	free(rank->window);
-	free(rank->tally);
-	*rank = (struct nt_systrace_rank){0};
-}
-
 static void release_job(struct nt_systrace_job *job)
 {
 	struct nt_systrace_comm *comm, *next;
@@ -41,7 +34,7 @@ static void release_job(struct nt_systrace_job *job)
 		free(comm);
 	}
 	for (size_t i = 0; job->rank && i < job->files; i++)
-		release_rank(&job->rank[i]);
+		nt_systrace_release_rank(&job->rank[i]);
 	free(job->rank);
 	nt_grid_release(&job->grid);
 	free(job->file);
@@ -137,6 +130,7 @@ static int learn_steps(struct nt_systrace_job *job)
 			if (job->file[i].unread)
 				continue;
 			r = take_steps(job, &job->file[i], least);
+			job->reference = i;
 			if (r < 0 && !job->grid.edge) {
 				r = nt_trace_leave_out(job->trace, r, job->error);
 				job->file[i].unread = true;
@@ -166,6 +160,7 @@ struct systrace_reading {
 struct systrace_readings {
 	struct nt_systrace_job *job;
 	struct systrace_reading *reading;
+	bool again; /* only those whose clock is to be corrected */
 };
 
 static void read_one(void *data, size_t i)
@@ -174,6 +169,9 @@ static void read_one(void *data, size_t i)
 	struct systrace_reading *reading = &readings->reading[i];
 	struct nt_systrace_job *job = readings->job;
 
+	if (readings->again && !job->file[i].ahead_ns)
+		return;
+	nt_systrace_release_rank(&job->rank[i]);
 	if (!job->file[i].unread)
 		reading->r = nt_systrace_read_rank(&job->grid, &job->file[i], &job->rank[i],
 						   &job->trace->rank_info[i], &reading->error);
@@ -238,12 +236,17 @@ static int read_ranks(struct nt_systrace_job *job)
 		.job = job,
 		.reading = calloc(job->files, sizeof(*readings.reading)),
 	};
+	size_t corrected = 0;
 	int r;
 
 	if (!readings.reading)
 		return -ENOMEM;
 	nt_pool_run(nt_pool_threads(), job->files, read_one, &readings);
-	r = collect(job, readings.reading);
+	r = nt_systrace_compare_clocks(job, &corrected);
+	readings.again = true;
+	if (r == 0 && corrected)
+		nt_pool_run(nt_pool_threads(), job->files, read_one, &readings);
+	r = r ?: collect(job, readings.reading);
 	free(readings.reading);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/readers/trace.h"
+#include "cli/systrace/clocks.h"
 #include "cli/systrace/grid.h"
 #include "common/base/table.h"
 
@@ -16,6 +17,7 @@ struct nt_systrace_file {
 	uint32_t rank;
 	struct nt_trace_node node;
 	bool unread; /* left out */
+	int64_t ahead_ns; /* its clock's distance, taken off its times */
 };
 
 /* Calls of one operation and size of one communicator in one window of a rank. */
@@ -38,6 +40,8 @@ struct nt_systrace_member {
 	uint64_t group, calls;
 	uint32_t index; /* of this rank in the communicator, once all ranks are read */
 	unsigned int use; /* enum nt_stage_use */
+	struct nt_clocks_call *call; /* the first ones, for nt_clocks_find() */
+	size_t ends;
 };
 
 struct nt_systrace_rank {
@@ -66,6 +70,7 @@ struct nt_systrace_job {
 	size_t ranks;
 	struct nt_systrace_comm *comm;
 	struct nt_grid grid;
+	size_t reference; /* the file whose steps delimit the frames */
 	struct nt_trace *trace;
 	struct nt_trace_error *error;
 };
@@ -79,5 +84,13 @@ NT_MUST_CHECK int nt_systrace_read_rank(const struct nt_grid *grid,
 					struct nt_systrace_rank *rank,
 					struct nt_trace_rank_info *ret_info,
 					struct nt_trace_error *error);
+void nt_systrace_release_rank(struct nt_systrace_rank *rank);
+
+/*
+ * Compares the clocks of the ranks of all files that were read, and notes what it finds for the
+ * report. Sets file.ahead_ns where a clock is too far from the reference's, and *ret_ranks to their
+ * number: these are to be read again. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_systrace_compare_clocks(struct nt_systrace_job *job, size_t *ret_ranks);
 
 #endif
