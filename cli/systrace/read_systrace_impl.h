@@ -32,7 +32,7 @@ struct nt_systrace_tally {
 struct nt_systrace_window {
 	int64_t bin; /* frame number: see struct nt_grid */
 	uint32_t steps;
-	uint64_t start_ns, end_ns, step_ns, own_ns, longest_ns, device_ns, comm_ns, calls;
+	uint64_t start_ns, end_ns, step_ns, own_ns, longest_ns, early_ns, device_ns, comm_ns, calls;
 	size_t tally, tallies; /* in struct nt_systrace_rank */
 };
 
@@ -85,6 +85,21 @@ NT_MUST_CHECK int nt_systrace_read_rank(const struct nt_grid *grid,
 					struct nt_trace_rank_info *ret_info,
 					struct nt_trace_error *error);
 void nt_systrace_release_rank(struct nt_systrace_rank *rank);
+
+/* For nt_systrace_name_growth(): ranks of one stage in a frame. */
+struct nt_systrace_part {
+	int32_t stage;
+	size_t at; /* of the frame's ranks */
+	double steps, early_ns, rest_ns; /* of the longest piece, per step */
+};
+
+/*
+ * In the longest piece of a step, the part before the launch counts as the device's if it is the
+ * smaller one. Where it grew over that of the peers, and by more than the rest, its growth is the
+ * host's. `part` is reordered. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_systrace_name_growth(struct nt_systrace_part *part, size_t parts,
+					  struct nt_frame_rank *rank);
 
 /*
  * Compares the clocks of the ranks of all files that were read, and notes what it finds for the

@@ -147,7 +147,7 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 		    const struct nt_timeline_step *step)
 {
 	const int64_t bin = nt_grid_bin(grid, step->end_ns);
-	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
+	uint64_t comm_from, comm_to, device_from, device_to, own_ns, early_ns;
 	struct nt_systrace_window *window;
 	int r;
 
@@ -167,7 +167,9 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 	window->step_ns += step->end_ns - step->start_ns;
 	window->comm_ns += comm_to - comm_from;
 	window->own_ns += own_ns;
-	window->longest_ns += step->count * nt_timeline_longest(line, step->start_ns, step->end_ns);
+	window->longest_ns +=
+		step->count * nt_timeline_longest(line, step->start_ns, step->end_ns, &early_ns);
+	window->early_ns += step->count * early_ns;
 	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
 	for (size_t i = step->first; i <= step->last; i++) {
 		r = tally_call(rank, &markers->kind[markers->op[i].kind], &markers->op[i]);
