@@ -27,6 +27,7 @@ int nt_grid_make(struct nt_grid *grid, const struct nt_steps *steps)
 	if (!grid->edges)
 		grid->edge[grid->edges++] = steps->step[steps->steps - 1].end_ns + step_ns / 2;
 	grid->length_ns = group * step_ns;
+	grid->step_ns = step_ns;
 	return 0;
 }
 

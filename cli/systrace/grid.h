@@ -16,7 +16,7 @@
 struct nt_grid {
 	uint64_t *edge; /* ends of frames 0 to edges - 1, ascending */
 	size_t edges;
-	uint64_t length_ns;
+	uint64_t length_ns, step_ns;
 };
 
 /* From at least one step. All zero is empty. -ENOMEM. */

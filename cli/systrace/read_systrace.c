@@ -24,13 +24,6 @@ enum {
 	CALLS_PART = 16, /* recordings of ranks differ by at most this part of the calls */
 };
 
-static void release_rank(struct nt_systrace_rank *rank)
-{
-	free(rank->window);
-	free(rank->tally);
-	*rank = (struct nt_systrace_rank){0};
-}
-
 static void release_job(struct nt_systrace_job *job)
 {
 	struct nt_systrace_comm *comm, *next;
@@ -41,7 +34,7 @@ static void release_job(struct nt_systrace_job *job)
 		free(comm);
 	}
 	for (size_t i = 0; job->rank && i < job->files; i++)
-		release_rank(&job->rank[i]);
+		nt_systrace_release_rank(&job->rank[i]);
 	free(job->rank);
 	nt_grid_release(&job->grid);
 	free(job->file);
@@ -137,6 +130,7 @@ static int learn_steps(struct nt_systrace_job *job)
 			if (job->file[i].unread)
 				continue;
 			r = take_steps(job, &job->file[i], least);
+			job->reference = i;
 			if (r < 0 && !job->grid.edge) {
 				r = nt_trace_leave_out(job->trace, r, job->error);
 				job->file[i].unread = true;
@@ -166,6 +160,7 @@ struct systrace_reading {
 struct systrace_readings {
 	struct nt_systrace_job *job;
 	struct systrace_reading *reading;
+	bool again; /* only those whose clock is to be corrected */
 };
 
 static void read_one(void *data, size_t i)
@@ -174,6 +169,9 @@ static void read_one(void *data, size_t i)
 	struct systrace_reading *reading = &readings->reading[i];
 	struct nt_systrace_job *job = readings->job;
 
+	if (readings->again && !job->file[i].ahead_ns)
+		return;
+	nt_systrace_release_rank(&job->rank[i]);
 	if (!job->file[i].unread)
 		reading->r = nt_systrace_read_rank(&job->grid, &job->file[i], &job->rank[i],
 						   &job->trace->rank_info[i], &reading->error);
@@ -238,12 +236,17 @@ static int read_ranks(struct nt_systrace_job *job)
 		.job = job,
 		.reading = calloc(job->files, sizeof(*readings.reading)),
 	};
+	size_t corrected = 0;
 	int r;
 
 	if (!readings.reading)
 		return -ENOMEM;
 	nt_pool_run(nt_pool_threads(), job->files, read_one, &readings);
-	r = collect(job, readings.reading);
+	r = nt_systrace_compare_clocks(job, &corrected);
+	readings.again = true;
+	if (r == 0 && corrected)
+		nt_pool_run(nt_pool_threads(), job->files, read_one, &readings);
+	r = r ?: collect(job, readings.reading);
 	free(readings.reading);
 	return r;
 }
@@ -399,8 +402,10 @@ static void fill_comms(struct nt_systrace_job *job, struct nt_systrace_rank *ran
 	}
 }
 
+/* Fills *part if the rank has a step in this frame. */
 static void fill_rank(struct nt_systrace_job *job, struct nt_systrace_rank *rank, int64_t bin,
-		      struct nt_trace_frame *out, size_t *comms, size_t *ops)
+		      struct nt_trace_frame *out, size_t *comms, size_t *ops,
+		      struct nt_systrace_part *part)
 {
 	const struct nt_trace_rank_info *info = nt_trace_find_rank_info(job->trace, rank->number);
 	struct nt_frame_rank *seen = &out->rank[out->frame.ranks];
@@ -428,6 +433,13 @@ static void fill_rank(struct nt_systrace_job *job, struct nt_systrace_rank *rank
 		seen->host_ns = window->own_ns - window->device_ns;
 		seen->comm_ns = window->comm_ns;
 		fill_comms(job, rank, window, out, comms, ops);
+		*part = (struct nt_systrace_part){
+			.stage = rank->stage,
+			.at = out->frame.ranks,
+			.steps = window->steps,
+			.early_ns = (double)window->early_ns / window->steps,
+			.rest_ns = (double)(window->longest_ns - window->early_ns) / window->steps,
+		};
 		rank->at++;
 	}
 	out->frame.ranks++;
@@ -437,8 +449,9 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 {
 	struct nt_trace *trace = job->trace;
 	const uint64_t end_ns = nt_grid_end(&job->grid, bin);
+	nt_autofree struct nt_systrace_part *part = calloc(job->ranks + 1, sizeof(*part));
 	struct nt_trace_frame *out = NULL;
-	size_t observed = 0;
+	size_t observed = 0, parts = 0;
 	int r;
 
 	r = nt_trace_frame_add(trace, job->ranks, 0, &out);
@@ -449,7 +462,7 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 		return r;
 	out->comm = calloc(comms + 1, sizeof(*out->comm));
 	out->op = calloc(ops + 1, sizeof(*out->op));
-	if (!out->comm || !out->op)
+	if (!out->comm || !out->op || !part)
 		return -ENOMEM;
 	out->frame.end_ns = end_ns;
 	out->frame.start_ns = end_ns > job->grid.length_ns ? end_ns - job->grid.length_ns : 0;
@@ -457,8 +470,13 @@ static int add_frame(struct nt_systrace_job *job, int64_t bin, size_t comms, siz
 		out->frame.start_ns = trace->frame[trace->frames - 2].frame.end_ns;
 	out->frame.expected_ranks = trace->world;
 	comms = ops = 0;
-	for (size_t i = 0; i < job->ranks; i++)
-		fill_rank(job, &job->rank[i], bin, out, &comms, &ops);
+	for (size_t i = 0; i < job->ranks; i++) {
+		fill_rank(job, &job->rank[i], bin, out, &comms, &ops, &part[parts]);
+		parts += part[parts].steps > 0;
+	}
+	r = nt_systrace_name_growth(part, parts, out->rank);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < job->ranks; i++)
 		observed += out->rank[i].observed;
 	out->frame.completeness = (double)observed / trace->world;

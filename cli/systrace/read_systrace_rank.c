@@ -79,6 +79,33 @@ static int find_tally(struct nt_systrace_rank *rank, const struct nt_marker_kind
 	return 0;
 }
 
+/* Its end, if it is that of all members. */
+static int add_end(struct nt_systrace_member *member, const struct nt_marker_kind *kind,
+		   const struct nt_marker_op *op)
+{
+	const bool sends = kind->frame_kind == NT_FRAME_POINT_TO_POINT;
+	int r;
+
+	if (kind->frame_kind != NT_FRAME_SYNCHRONISING && kind->frame_kind != NT_FRAME_ALL_TO_ALL &&
+	    !sends)
+		return 0;
+	/* Sends count only where nothing better is known. */
+	if (sends && member->ends && member->call[0].shape)
+		return 0;
+	if (!sends && member->ends && !member->call[0].shape)
+		member->ends = 0;
+	if (member->ends == NT_CLOCKS_MAX_CALLS)
+		return 0;
+	r = make_room((void **)&member->call, member->ends, sizeof(*member->call));
+	if (r < 0)
+		return r;
+	member->call[member->ends++] = (struct nt_clocks_call){
+		.end_ns = op->end_ns,
+		.shape = sends ? 0 : kind->shape | 1,
+	};
+	return 0;
+}
+
 static int tally_call(struct nt_systrace_rank *rank, const struct nt_marker_kind *kind,
 		      const struct nt_marker_op *op)
 {
@@ -92,6 +119,9 @@ static int tally_call(struct nt_systrace_rank *rank, const struct nt_marker_kind
 		return 0;
 	}
 	member->calls++;
+	r = add_end(member, kind, op);
+	if (r < 0)
+		return r;
 	if (kind->frame_kind == NT_FRAME_SYNCHRONISING)
 		member->use |= NT_STAGE_REDUCES;
 	else if (kind->frame_kind == NT_FRAME_POINT_TO_POINT)
@@ -117,7 +147,7 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 		    const struct nt_timeline_step *step)
 {
 	const int64_t bin = nt_grid_bin(grid, step->end_ns);
-	uint64_t comm_from, comm_to, device_from, device_to, own_ns;
+	uint64_t comm_from, comm_to, device_from, device_to, own_ns, early_ns;
 	struct nt_systrace_window *window;
 	int r;
 
@@ -137,7 +167,9 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 	window->step_ns += step->end_ns - step->start_ns;
 	window->comm_ns += comm_to - comm_from;
 	window->own_ns += own_ns;
-	window->longest_ns += step->count * nt_timeline_longest(line, step->start_ns, step->end_ns);
+	window->longest_ns +=
+		step->count * nt_timeline_longest(line, step->start_ns, step->end_ns, &early_ns);
+	window->early_ns += step->count * early_ns;
 	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
 	for (size_t i = step->first; i <= step->last; i++) {
 		r = tally_call(rank, &markers->kind[markers->op[i].kind], &markers->op[i]);
@@ -173,6 +205,40 @@ static void choose_op(const struct nt_markers *markers, struct nt_trace_rank_inf
 	}
 }
 
+/* By the clock of the reference. */
+static void correct(struct nt_markers *markers, int64_t ahead_ns)
+{
+	const uint64_t ahead = (uint64_t)ahead_ns;
+
+	for (size_t i = 0; i < markers->ops; i++) {
+		struct nt_marker_op *op = &markers->op[i];
+
+		/* No time of the file becomes negative. */
+		if (ahead_ns > 0 &&
+		    (op->start_ns < ahead || (op->launch_ns && op->launch_ns < ahead)))
+			return;
+	}
+	for (size_t i = 0; i < markers->ops; i++) {
+		struct nt_marker_op *op = &markers->op[i];
+
+		op->start_ns -= ahead;
+		op->end_ns -= ahead;
+		if (op->launch_ns) {
+			op->launch_ns -= ahead;
+			op->launched_ns -= ahead;
+		}
+	}
+}
+
+void nt_systrace_release_rank(struct nt_systrace_rank *rank)
+{
+	for (size_t i = 0; i < rank->members; i++)
+		free(rank->member[i].call);
+	free(rank->window);
+	free(rank->tally);
+	*rank = (struct nt_systrace_rank){0};
+}
+
 int nt_systrace_read_rank(const struct nt_grid *grid, const struct nt_systrace_file *file,
 			  struct nt_systrace_rank *rank, struct nt_trace_rank_info *info,
 			  struct nt_trace_error *error)
@@ -185,6 +251,7 @@ int nt_systrace_read_rank(const struct nt_grid *grid, const struct nt_systrace_f
 	r = nt_markers_read(file->path, &markers, error);
 	if (r < 0)
 		return r;
+	correct(markers, file->ahead_ns);
 	choose_op(markers, info);
 	r = nt_timeline_make(markers, &line);
 	r = r ?: nt_steps_cut(markers, &steps);

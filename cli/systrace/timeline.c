@@ -54,11 +54,17 @@ int nt_timeline_make(const struct nt_markers *markers, struct nt_timeline *line)
 				last->end_ns = op[i]->end_ns;
 			continue;
 		}
+		const uint64_t device_ns = last ? device_part(op[i], last->end_ns) : 0;
+
 		line->busy[line->busies++] = (struct nt_busy){
 			.start_ns = op[i]->start_ns,
 			.end_ns = op[i]->end_ns,
 			.before_ns = last ? last->before_ns + last->end_ns - last->start_ns : 0,
-			.device_ns = last ? last->device_ns + device_part(op[i], last->end_ns) : 0,
+			.device_ns = last ? last->device_ns + device_ns : 0,
+			.early_ns = last && device_ns == op[i]->start_ns - last->end_ns &&
+						    op[i]->launched_ns > last->end_ns
+					    ? op[i]->launched_ns - last->end_ns
+					    : 0,
 		};
 	}
 	return 0;
@@ -84,15 +90,20 @@ void nt_timeline_sum(const struct nt_timeline *line, uint64_t time_ns, uint64_t 
 	*ret_device = last->device_ns;
 }
 
-uint64_t nt_timeline_longest(const struct nt_timeline *line, uint64_t from_ns, uint64_t to_ns)
+uint64_t nt_timeline_longest(const struct nt_timeline *line, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *ret_early_ns)
 {
 	uint64_t longest = 0;
 
+	*ret_early_ns = 0;
 	for (size_t i = nt_search_first(1, line->busies, j, line->busy[j].start_ns > from_ns);
 	     i < line->busies && line->busy[i].start_ns <= to_ns; i++) {
 		const uint64_t gap = line->busy[i].start_ns - line->busy[i - 1].end_ns;
 
-		longest = gap > longest ? gap : longest;
+		if (gap <= longest)
+			continue;
+		longest = gap;
+		*ret_early_ns = line->busy[i].early_ns;
 	}
 	return longest;
 }

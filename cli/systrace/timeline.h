@@ -17,6 +17,8 @@ struct nt_busy {
 	uint64_t start_ns, end_ns;
 	uint64_t before_ns; /* sum of those before */
 	uint64_t device_ns; /* of all gaps until start_ns: compute time of the device */
+	uint64_t
+		early_ns; /* of the gap before: the part before the launch, if it counts as the device's */
 };
 
 struct nt_timeline {
@@ -31,8 +33,12 @@ void nt_timeline_release(struct nt_timeline *timeline);
 void nt_timeline_sum(const struct nt_timeline *timeline, uint64_t time_ns, uint64_t *ret_comm_ns,
 		     uint64_t *ret_device_ns);
 
-/* The longest gap before an operation that begins in that time, 0: none. */
-uint64_t nt_timeline_longest(const struct nt_timeline *timeline, uint64_t from_ns, uint64_t to_ns);
+/*
+ * The longest gap before an operation that begins in that time, 0: none. *ret_early_ns: its part
+ * before the launch, if that counts as the device's.
+ */
+uint64_t nt_timeline_longest(const struct nt_timeline *timeline, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *ret_early_ns);
 
 struct nt_timeline_step {
 	uint64_t start_ns, end_ns;

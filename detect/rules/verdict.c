@@ -354,6 +354,19 @@ static double starved_excess(const struct nt_rank_evidence *evidence)
 	return excess_of(evidence, NT_STEP_METRIC_RUN_QUEUE) * fmax(0.0, outside);
 }
 
+/*
+ * Whether host work explains what the rank's longest piece costs. Less of the peers' device work
+ * shows while they wait, which is no excess of this rank's device.
+ */
+static bool is_host_in_longest(const struct nt_rank_evidence *evidence)
+{
+	const double cost =
+		evidence->value[NT_STEP_METRIC_OWN] - nt_step_evidence_peers_work(evidence);
+
+	return evidence->value[NT_STEP_METRIC_OWN_LONGEST] > 0.0 && cost > 0.0 &&
+	       excess_of(evidence, NT_STEP_METRIC_HOST) >= NT_EXPLAINS * cost;
+}
+
 /* Class of a rank with too much own work. */
 static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 				    enum nt_evidence_text *ret_cause)
@@ -368,7 +381,7 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 		return NT_CLASS_COMPUTE;
 	/* Device time is measured by the waiting thread, which may then wait for a CPU. */
 	if (excess_of(evidence, NT_STEP_METRIC_OWN_BLOCKED) >= NT_EXPLAINS * excess &&
-	    starved_excess(evidence) < NT_EXPLAINS * excess)
+	    starved_excess(evidence) < NT_EXPLAINS * excess && !is_host_in_longest(evidence))
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
 		return nt_host_cause(evidence, excess, ret_cause);

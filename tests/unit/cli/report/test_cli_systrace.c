@@ -280,6 +280,56 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 		assert_true(trace->frame[i].frame.start_ns == trace->frame[i - 1].frame.end_ns);
 }
 
+/* Steps of about 600 ms: a gather of 100 ms, 400 ms of work, or more from step `from` on, a sum. */
+static void put_ahead(int rank, int64_t ahead_ms, int from, uint64_t slow_ms)
+{
+	const uint64_t ms = 1000000;
+	uint64_t at = (uint64_t)((int64_t)1749084000000 + ahead_ms) * ms;
+	nt_autobuf struct nt_buf buf = {0};
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < 60; i++) {
+		const uint64_t work = 400 * ms + (uint64_t)i * 7919 % 13 * ms;
+		const uint64_t wait = i < from ? 0 : 150 * ms;
+		const uint64_t own = i < from ? 0 : slow_ms * ms;
+
+		put_op(&buf, 2 * i + 1, GATHER, at + 10 * ms, at + 110 * ms);
+		put_op(&buf, 2 * i + 2, "comm:HcclAllReduce!world!fp32!1",
+		       at + 110 * ms + work + own, at + 200 * ms + work + wait);
+		at += 200 * ms + work + wait;
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+/* The clocks of two nodes are three steps apart; the ends of the sums say so. */
+static void clocks_far_apart_are_corrected_by_the_ends_of_collectives(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const struct nt_rules rules = nt_rules_default();
+
+	(void)state;
+	for (int rank = 0; rank < 8; rank++)
+		put_ahead(rank, rank < 4 ? 0 : rank < 6 ? 2000 : -1700, 30, rank == 5 ? 150 : 0);
+	trace = read_ranks(8);
+	assert_int_equal(trace->frames, 59);
+	assert_non_null(trace->remark);
+	assert_non_null(strstr(trace->remark, "clocks corrected: those of 4 of 8 ranks"));
+	assert_non_null(strstr(trace->remark, "at most by 2 s (rank 4)"));
+	for (size_t i = 0; i < trace->frames; i++)
+		for (size_t j = 0; j < 8; j++) {
+			assert_true(trace->frame[i].rank[j].observed);
+			assert_int_equal(trace->frame[i].rank[j].step_ns,
+					 trace->frame[i].rank[0].step_ns);
+		}
+	assert_int_equal(nt_judgement_new(&judgement), 0);
+	assert_int_equal(nt_replay_trace(trace, &rules, judgement), 0);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "compute");
+	assert_int_equal(judgement->judged[0].incident.culprits, 1);
+	assert_int_equal(judgement->judged[0].incident.culprit[0].rank, 5);
+}
+
 /* Steps of a large and a small sum of the same ranks, the large one that long once they have all come. */
 static void put_sums(int rank, int steps, int from, uint64_t slow_ms)
 {
@@ -523,6 +573,8 @@ int main(void)
 		cmocka_unit_test_teardown(times_from_one_end_of_the_clock_to_the_other_do_no_harm,
 					  remove_files),
 		cmocka_unit_test_teardown(communicators_beyond_the_cap_are_left_out, remove_files),
+		cmocka_unit_test_teardown(clocks_far_apart_are_corrected_by_the_ends_of_collectives,
+					  remove_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

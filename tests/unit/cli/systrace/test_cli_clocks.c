@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The clocks of ranks, from the ends of their collectives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "cli/systrace/clocks.h"
+
+enum {
+	RANKS = 4,
+	CALLS = 120,
+};
+
+static const uint64_t ms = 1000000, width_ns = 12000000; /* steps of 100 ms, about */
+
+static struct nt_clocks_call call[RANKS][CALLS];
+
+/* Ends of calls in pairs, each step a little longer or shorter than the last. */
+static uint64_t end_of(size_t i, uint64_t jitter_ns)
+{
+	const uint64_t step = i / 2;
+
+	return (1000 + step * 100 + (i & 1) * 30) * ms +
+	       (step * step * 7919 % 101 % 13) * jitter_ns;
+}
+
+/* A member whose clock is that far ahead, and whose recording begins `late` calls later. */
+static struct nt_clocks_member put(uint32_t rank, uint64_t group, int64_t ahead_ns, size_t late)
+{
+	for (size_t i = late; i < CALLS; i++)
+		call[rank][i - late] = (struct nt_clocks_call){
+			.end_ns = end_of(i, 100000) + (uint64_t)ahead_ns,
+			.shape = 1 + (i & 1),
+		};
+	return (struct nt_clocks_member){group, rank, call[rank], CALLS - late};
+}
+
+static void equal_ends_give_the_distance_of_clocks(void **state)
+{
+	struct nt_clocks_member member[] = {put(0, 1, 0, 0), put(1, 1, 2000 * (int64_t)ms, 0),
+					    put(2, 1, -570 * (int64_t)ms, 8), put(3, 1, 0, 37)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	nt_clocks_find(member, 4, RANKS, 0, width_ns, clock);
+	for (int i = 0; i < RANKS; i++)
+		assert_true(clock[i].known);
+	assert_int_equal(clock[1].ahead_ns, 2000 * (int64_t)ms);
+	assert_int_equal(clock[2].ahead_ns, -570 * (int64_t)ms);
+	assert_int_equal(clock[3].ahead_ns, 0);
+}
+
+/* Rank 3 shares no communicator with the reference, but one with rank 1. */
+static void clocks_are_carried_from_one_communicator_to_the_next(void **state)
+{
+	struct nt_clocks_member member[] = {put(3, 1, 900 * (int64_t)ms, 0),
+					    put(1, 1, 400 * (int64_t)ms, 0),
+					    put(1, 2, 400 * (int64_t)ms, 0), put(0, 2, 0, 0)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	nt_clocks_find(member, 4, RANKS, 0, width_ns, clock);
+	assert_true(clock[3].known);
+	assert_int_equal(clock[3].ahead_ns, 900 * (int64_t)ms);
+	assert_false(clock[2].known);
+}
+
+/* Every order fits alike: the clocks need not differ by a whole number of steps. */
+static void without_jitter_clocks_are_taken_to_differ_least(void **state)
+{
+	struct nt_clocks_member member[] = {put(0, 1, 0, 0), put(1, 1, 0, 0)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++) {
+		call[0][i].end_ns = end_of(i, 0);
+		call[1][i].end_ns = end_of(i, 0) + 220 * ms;
+	}
+	nt_clocks_find(member, 2, RANKS, 0, width_ns, clock);
+	assert_true(clock[1].known);
+	assert_int_equal(clock[1].ahead_ns, 20 * ms);
+}
+
+/* Rank 1 lost a call in the middle of its recording. */
+static void a_lost_call_does_no_harm(void **state)
+{
+	struct nt_clocks_member member[] = {put(0, 1, 0, 0), put(1, 1, 2000 * (int64_t)ms, 0)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	for (size_t i = CALLS / 2; i + 2 < CALLS; i++)
+		call[1][i] = call[1][i + 2];
+	member[1].calls -= 2;
+	nt_clocks_find(member, 2, RANKS, 0, width_ns, clock);
+	assert_true(clock[1].known);
+	assert_int_equal(clock[1].ahead_ns, 2000 * (int64_t)ms);
+}
+
+/* Calls of other shapes, of other times, and too few of them. */
+static void what_does_not_end_together_gives_no_clock(void **state)
+{
+	struct nt_clocks_member member[] = {put(0, 1, 0, 0), put(1, 1, 0, 0), put(2, 1, 0, 0),
+					    put(3, 1, 0, CALLS - 7)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++) {
+		call[1][i].shape = 3;
+		call[2][i].end_ns = end_of(i, 100000) + i * i * 7919 % 61 * ms;
+	}
+	nt_clocks_find(member, 4, RANKS, 0, width_ns, clock);
+	assert_true(clock[0].known);
+	for (int i = 1; i < RANKS; i++)
+		assert_false(clock[i].known);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_ends_give_the_distance_of_clocks),
+		cmocka_unit_test(clocks_are_carried_from_one_communicator_to_the_next),
+		cmocka_unit_test(without_jitter_clocks_are_taken_to_differ_least),
+		cmocka_unit_test(a_lost_call_does_no_harm),
+		cmocka_unit_test(what_does_not_end_together_gives_no_clock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
