@@ -56,7 +56,7 @@ def main():
     wanted_calls = sys.argv[2].split(',')
     tags = dict(pair.split('=', 1) for pair in sys.argv[3:])
     numbers = collections.defaultdict(list)
-    calls, kinds, seen, lost, weight = (collections.Counter() for _ in range(5))
+    calls, kinds, seen, lost, weight, levels = (collections.Counter() for _ in range(6))
     found, records, size = set(), 0, 0
     example = None
     for bytes_, envelope in envelopes(sys.stdin.buffer.read()):
@@ -70,8 +70,7 @@ def main():
             number = int(one(rank, 'rank', '0'))
             if one(rank, 'rank_known') != 'true' or number >= ranks:
                 sys.exit(f'a record is of rank {number}')
-            if one(detail, 'level', '0') != '1':
-                sys.exit('a record is not of level 1')
+            levels[one(detail, 'level', '0')] += 1
             found.add(number)
             for count in detail['count']:
                 seen[one(count, 'kind')] += int(one(count, 'seen', '0'))
@@ -88,6 +87,9 @@ def main():
                     example = example or (dict(rank), dict(record))
                 if one(record, 'call') == 'ncclAllReduce':
                     numbers[number, one(record, 'comm')].append((int(one(record, 'number', '0')), probability))
+    # The level is the one when the message was sent: it may have ended just before.
+    if set(levels) - {'0', '1'} or levels['0'] > ranks:
+        sys.exit(f'messages are of levels {dict(levels)}')
     if found != set(range(ranks)):
         sys.exit(f'records are of ranks {sorted(found)}')
     # Between two that were recorded for certain none is missing: a period of sampling has others on both sides.
