@@ -22,7 +22,7 @@
 #define NT_CALL_WORDS 12 /* ncclPutSignal has the most: communicator and stream in words 9 and 10 */
 #define NT_ID_BYTES   128 /* ncclUniqueId */
 #define NT_LOCATION   8 /* of CUmemLocation in CUmemAllocationProp: its type, and a device */
-#define NT_ROWS_MAX   640 /* rows of the agent's probe table; its bits of the cookie allow 1023 */
+#define NT_ROWS_MAX   544 /* rows of the agent's probe table; its bits of the cookie allow 1023 */
 
 enum nt_event_type {
 	NT_EVENT_CALL = 1, /* struct nt_event_call */
