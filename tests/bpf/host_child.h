@@ -215,4 +215,13 @@ static inline int host_teardown(void **state)
 
 #define HOST_CASE(name_) cmocka_unit_test_setup_teardown(name_, host_setup, host_teardown)
 
+/* The time of a listing is limited: an emulated processor lists fewer in it. */
+static inline void host_skip_if_emulated(void)
+{
+	if (!getenv("NT_NETWORK_FILE"))
+		return;
+	print_message("skip: slow: the processor is emulated\n");
+	skip();
+}
+
 #endif

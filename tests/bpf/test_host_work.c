@@ -462,15 +462,6 @@ static void fork_many(void *data)
 	(void)stay(data);
 }
 
-/* The time of a listing is limited: an emulated processor lists fewer in it. */
-static void skip_if_emulated(void)
-{
-	if (!getenv("NT_NETWORK_FILE"))
-		return;
-	print_message("skip: slow: the processor is emulated\n");
-	skip();
-}
-
 static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 {
 	struct host_test *test = *state;
@@ -478,7 +469,7 @@ static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 	pid_t pid;
 	int go;
 
-	skip_if_emulated();
+	host_skip_if_emulated();
 	*forked = 0;
 	pid = host_start(fork_many, NULL, &go);
 	(void)close(go);
@@ -519,7 +510,7 @@ static void one_with_many_threads_takes_no_place_of_others(void **state)
 	int go, go_other;
 	pid_t pid, other;
 
-	skip_if_emulated();
+	host_skip_if_emulated();
 	pid = host_start(make_threads, &many, &go);
 	other = host_start(make_threads, &some, &go_other);
 	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
