@@ -95,3 +95,6 @@ node | jq -c '[.status.conditions[] | select(.type == "NeuTracerDegraded")], .me
 rm "$state/shm/faults"
 wait_until 60 "the condition to end" is_degraded False || fail "$(node | jq -c .status.conditions)"
 wait_until 180 "the taint to be undone" is_tainted '' || fail "taints: $(node | jq -c .spec.taints), $(aggregator_log)"
+# For the limit of changes in an hour.
+[ "$(k get node node-1 -o 'jsonpath={.metadata.labels.neutracer\.io/action}')" = lifted ] ||
+  fail "labels: $(node | jq -c .metadata.labels)"
