@@ -207,9 +207,8 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		return;
 	}
 	if (process->owner->verbs++ >= NT_RDMA_VERBS) {
+		/* Its entries stay in the kernel until the pair or the process ends: it is in use. */
 		rdma->stats.verbs_over_cap++;
-		if (!pair)
-			rdma->hooks.forget(rdma->hooks.data, &key);
 		return;
 	}
 	/* A number is used anew. Its figures go on: some of it may be in them. */
@@ -302,7 +301,8 @@ void nt_rdma_found(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, int re
 	process->provider = NT_RDMA_PROVIDER_UNKNOWN;
 	if (is_guess && (result == 0 || result == -ENOENT))
 		process->holds_device = result == 0 && provider->holds_device;
-	if (result == 0 && provider->post_offset)
+	/* What was found in a process's memory it may have written there: it is for that process alone. */
+	if (result == 0 && provider->post_offset && !is_guess)
 		keep_place(rdma, provider);
 	place = result == 0 ? find_place(rdma, provider->build_id) : NULL;
 	if (result == 0 && *fd >= 0 && (provider->post_offset || place)) {

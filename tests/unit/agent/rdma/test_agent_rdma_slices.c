@@ -153,6 +153,16 @@ static void a_device_without_a_verb_is_not_visible(void **state)
 	create(rdma, QPN);
 	w = nt_rdma_take_window(rdma, PID, NOW_NS);
 	assert_int_equal(w->not_visible, 0);
+	/* It may have written these offsets there itself: nobody else is probed at them. */
+	nt_rdma_end(rdma, PID, START_NS);
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	nt_rdma_tick(rdma, NOW_NS + 5 * NT_SECOND, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 4);
+	found.post_offset = found.poll_offset = 0;
+	fd = dup(0);
+	nt_rdma_found(rdma, PID, START_NS, 0, &fd, &found);
+	assert_true(fd >= 0); /* not taken */
+	(void)close(fd);
 	nt_rdma_free(rdma);
 }
 
