@@ -19,6 +19,7 @@ static void code_end(struct nt_codec *codec, struct nt_recovery *recovery)
 	nt_code_real(codec, &recovery->before.windows);
 	nt_code_real(codec, &recovery->since.cost);
 	nt_code_real(codec, &recovery->since.windows);
+	nt_code_fail(codec, recovery->before.windows < 0.0 || recovery->since.windows < 0.0);
 }
 
 static void code_recovery(struct nt_codec *codec, struct nt_recovery *recovery)

@@ -65,14 +65,14 @@ static void add(const struct nt_frame *frame, const struct nt_frame_rank *rank, 
 	if (at == NT_LONG_STALL_MAX)
 		return;
 	if (at == *stalls)
-		stall[(*stalls)++] = (struct nt_long_stall){
-			.rank = rank->rank, .node = rank->node, .since_ns = frame->start_ns};
-	stall[at].until_ns = frame->end_ns;
+		stall[(*stalls)++] = (struct nt_long_stall){.rank = rank->rank, .node = rank->node};
 	stall[at].steps++;
 	if ((double)rank->host_ns <= stall[at].host_ns)
 		return;
 	stall[at].host_ns = (double)rank->host_ns;
 	stall[at].peers_ns = peers_ns;
+	stall[at].since_ns = frame->start_ns;
+	stall[at].until_ns = frame->end_ns;
 }
 
 int nt_long_stall_find(const struct nt_trace *trace, const struct nt_rules *rules,

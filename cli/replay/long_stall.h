@@ -20,8 +20,9 @@ enum {
 struct nt_long_stall {
 	uint32_t rank, node; /* node: as in the frame */
 	uint32_t steps; /* with such a stall */
-	uint64_t since_ns, until_ns; /* of the first and last of these steps */
-	double host_ns, peers_ns; /* of the longest: of the rank, and the median of the others */
+	/* The longest of them; host work of the rank, and the median of the others. */
+	uint64_t since_ns, until_ns;
+	double host_ns, peers_ns;
 };
 
 /* Finds up to NT_LONG_STALL_MAX ranks, in the order of time. -ENOMEM. */

@@ -151,15 +151,18 @@ static double false_alarms_a_day(const struct nt_trace *trace, double at_least)
 	return fmax(at_least, NT_RECORDING_FALSE_ALARMS / days);
 }
 
-/* Whether an incident accuses the rank, so that a note on it says nothing new. */
-static bool is_accused(const struct nt_judgement *judgement, uint32_t rank)
+/* Whether an incident accuses the rank at that time, so that a note on it says nothing new. */
+static bool is_accused(const struct nt_judgement *judgement, const struct nt_long_stall *stall)
 {
 	for (size_t i = 0; i < judgement->incidents; i++) {
 		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 
+		if (incident->since_real_ns >= stall->until_ns ||
+		    (incident->until_real_ns && incident->until_real_ns <= stall->since_ns))
+			continue;
 		for (size_t j = 0; j < incident->culprits; j++)
 			if (strcmp(incident->culprit[j].kind, "rank") == 0 &&
-			    incident->culprit[j].rank == rank)
+			    incident->culprit[j].rank == stall->rank)
 				return true;
 	}
 	return false;
@@ -202,7 +205,7 @@ static int note_stalls(struct nt_judgement *judgement, const struct nt_trace *tr
 			.version = 1,
 		};
 
-		if (!is_accused(judgement, stall[i].rank))
+		if (!is_accused(judgement, &stall[i]))
 			r = add_findings(judgement, trace, &finding, 1);
 	}
 	return r;

@@ -13,11 +13,14 @@ enum {
 	MIN_CALLS = 32, /* below so many no shorter part is tried */
 	MAX_SAMPLES = 48, /* pairs that are compared */
 	OTHER_PART = 8, /* so small a part of the pairs may be of other shapes: a lost call */
+	NEAR_LAG = 8, /* around the order that equal clocks suggest */
+	NEAR_WORSE = 8, /* so many times worse, that order is still taken */
 };
 
 /* Below it no difference is significant, and another order must be so many times worse. */
 static const double significant_ns = 2000, worse = 2;
 static const double equal_ns = 50000; /* the ends of one call differ by no more */
+static const double surely_ns = 100000; /* wider, and an order proves no other clock */
 
 /* One way to pair the calls of two members. */
 struct clock_pairing {
@@ -25,12 +28,11 @@ struct clock_pairing {
 	double width_ns; /* three quarters of the distances are within it; INFINITY: no pairing */
 };
 
-/* The i-th call of a is paired with the call i + lag of b. */
+/* The i-th call of a is paired with the call i + lag of b, if `enough` calls have another. */
 static struct clock_pairing pair(const struct nt_clocks_member *a, const struct nt_clocks_member *b,
-				 ptrdiff_t lag)
+				 ptrdiff_t lag, size_t enough)
 {
 	const size_t from = lag < 0 ? (size_t)-lag : 0, skip = lag > 0 ? (size_t)lag : 0;
-	const size_t least = a->calls < b->calls ? a->calls : b->calls;
 	struct clock_pairing pairing = {.width_ns = INFINITY};
 	double apart[MAX_SAMPLES];
 	size_t n, stride, samples = 0, others = 0;
@@ -38,7 +40,7 @@ static struct clock_pairing pair(const struct nt_clocks_member *a, const struct 
 	if (from >= a->calls || skip >= b->calls)
 		return pairing;
 	n = a->calls - from < b->calls - skip ? a->calls - from : b->calls - skip;
-	if (n < MIN_PAIRS || n < least / 2)
+	if (n < MIN_PAIRS || n < enough)
 		return pairing;
 	stride = (n + MAX_SAMPLES - 1) / MAX_SAMPLES;
 	for (size_t i = 0; i < n; i += stride) {
@@ -70,22 +72,61 @@ static double compare_first(const struct nt_clocks_member *a, const struct nt_cl
 	x.calls = x.calls < calls ? x.calls : calls;
 	y.calls = y.calls < calls ? y.calls : calls;
 	for (ptrdiff_t lag = -MAX_LAG; lag <= MAX_LAG; lag++) {
-		pairing[lag + MAX_LAG] = pair(&x, &y, lag);
+		pairing[lag + MAX_LAG] =
+			pair(&x, &y, lag, (x.calls < y.calls ? x.calls : y.calls) / 2);
 		least = fmin(least, pairing[lag + MAX_LAG].width_ns);
 	}
 	return least;
 }
 
+/* The call of b that ends last before the time; 0: none does. */
+static size_t call_at(const struct nt_clocks_member *b, uint64_t end_ns)
+{
+	size_t low = 0, high = b->calls;
+
+	while (low + 1 < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (b->call[middle].end_ns <= end_ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The order by which the clocks are equal, or nearly: width_ns INFINITY if it does not fit. */
+static struct clock_pairing pair_by_time(const struct nt_clocks_member *a,
+					 const struct nt_clocks_member *b, double width_ns)
+{
+	struct clock_pairing near = {.width_ns = INFINITY};
+	size_t middle, at;
+
+	if (!a->calls || !b->calls)
+		return near;
+	middle = a->call[0].end_ns > b->call[0].end_ns ? 0 : call_at(a, b->call[0].end_ns);
+	at = call_at(b, a->call[middle].end_ns);
+	for (int i = -NEAR_LAG; i <= NEAR_LAG; i++) {
+		const struct clock_pairing other =
+			pair(a, b, (ptrdiff_t)at - (ptrdiff_t)middle + i, MIN_CALLS);
+
+		if (other.width_ns <= width_ns && fabs(other.ahead_ns) <= 2 * width_ns &&
+		    other.width_ns < near.width_ns)
+			near = other;
+	}
+	return near;
+}
+
 /*
  * How far b's clock is ahead of a's. Fewer calls are compared if they fit better: one of the others
  * was lost. Where several orders fit alike, as in a job without any jitter, the clocks are taken to
- * differ least.
+ * differ least. They are taken to be equal if that fits, unless another order fits far better.
  */
 static bool compare(const struct nt_clocks_member *a, const struct nt_clocks_member *b,
 		    uint64_t width_ns, double *ret_ahead_ns)
 {
 	struct clock_pairing pairing[2][ORDERS];
-	const struct clock_pairing *best = pairing[0];
+	const struct clock_pairing *best = pairing[0], near = pair_by_time(a, b, (double)width_ns);
 	double least = compare_first(a, b, NT_CLOCKS_MAX_CALLS, pairing[0]), ahead = INFINITY;
 
 	for (size_t calls = NT_CLOCKS_MAX_CALLS / 2; calls >= MIN_CALLS && least > equal_ns;
@@ -98,12 +139,15 @@ static bool compare(const struct nt_clocks_member *a, const struct nt_clocks_mem
 		least = width;
 		best = other;
 	}
-	if (least > (double)width_ns)
-		return false;
 	for (size_t i = 0; i < ORDERS; i++)
 		if (best[i].width_ns <= worse * least + significant_ns &&
 		    fabs(best[i].ahead_ns) < fabs(ahead))
 			ahead = best[i].ahead_ns;
+	if (isfinite(near.width_ns) &&
+	    (least > surely_ns || near.width_ns <= NEAR_WORSE * least + significant_ns))
+		ahead = near.ahead_ns;
+	else if (least > fmin(surely_ns, (double)width_ns))
+		return false;
 	*ret_ahead_ns = ahead;
 	return true;
 }

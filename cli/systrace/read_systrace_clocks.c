@@ -54,15 +54,18 @@ static int remark(struct nt_trace *trace, const char *fmt, ...)
 	return 0;
 }
 
-/* A rank whose calls with others do not end when theirs do. */
+/*
+ * A rank whose collectives with others do not end when theirs do. Sends may pair with those of
+ * several members, as in a pipeline.
+ */
 static bool is_unknown(const struct nt_systrace_rank *rank, const struct nt_clocks_member *member,
 		       size_t members, const struct nt_clock *clock, size_t of)
 {
 	for (size_t i = 0; i < rank->members; i++)
 		for (size_t j = 0; j < members; j++)
 			if (member[j].group == rank->member[i].group && member[j].rank != of &&
-			    rank->member[i].ends >= MIN_ENDS && member[j].calls >= MIN_ENDS &&
-			    clock[member[j].rank].known)
+			    rank->member[i].ends >= MIN_ENDS && rank->member[i].call[0].shape &&
+			    member[j].calls >= MIN_ENDS && clock[member[j].rank].known)
 				return true;
 	return false;
 }

@@ -540,5 +540,5 @@ size_t nt_chart_bytes(const struct nt_chart *chart)
 	return sizeof(*chart) + n * sizeof(*chart->metric) + VALUES * n * value +
 	       (n + 1) * chart->stride * sizeof(float) + n * value +
 	       (n * (n + 1) / 2 + 2 * n + n) * value +
-	       2 * (2 * n * value + 2 * n * NT_ANOMALY_BLOCKS * sizeof(float));
+	       2 * (4 * n * value + 2 * n * NT_ANOMALY_BLOCKS * sizeof(float));
 }

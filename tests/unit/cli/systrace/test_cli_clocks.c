@@ -118,6 +118,47 @@ static void what_does_not_end_together_gives_no_clock(void **state)
 		assert_false(clock[i].known);
 }
 
+/* Its recording begins 600 calls later: an order off by whole steps would fit, as time goes by evenly. */
+static void equal_clocks_stay_however_late_a_recording_begins(void **state)
+{
+	enum {
+		MANY = 1024,
+		LATE = 600,
+	};
+	static struct nt_clocks_call many[2][MANY];
+	struct nt_clocks_member member[] = {{1, 0, many[0], MANY}, {1, 1, many[1], MANY}};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		many[0][i] = (struct nt_clocks_call){end_of(i, 10000), 1 + (i & 1)};
+		many[1][i] = (struct nt_clocks_call){end_of(i + LATE, 10000), 1 + (i & 1)};
+	}
+	nt_clocks_find(member, 2, RANKS, 0, width_ns, clock);
+	assert_true(clock[1].known);
+	assert_int_equal(clock[1].ahead_ns, 0);
+}
+
+/* The ends of one call are further apart than steps differ: the steadiest order proves nothing. */
+static void ends_that_scatter_prove_no_other_clock(void **state)
+{
+	struct nt_clocks_member member[] = {put(0, 1, 0, 0), put(1, 1, 0, 0)};
+	struct nt_clock clock[RANKS];
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 200; seed++) {
+		uint64_t random = seed;
+
+		for (size_t i = 0; i < CALLS; i++)
+			for (int rank = 0; rank < 2; rank++) {
+				random = random * 6364136223846793005U + 1442695040888963407U;
+				call[rank][i].end_ns = end_of(i, 10000) + (random >> 32) % ms;
+			}
+		nt_clocks_find(member, 2, RANKS, 0, width_ns, clock);
+		assert_true(clock[1].known && llabs(clock[1].ahead_ns) < 2 * (int64_t)ms);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +166,8 @@ int main(void)
 		cmocka_unit_test(clocks_are_carried_from_one_communicator_to_the_next),
 		cmocka_unit_test(without_jitter_clocks_are_taken_to_differ_least),
 		cmocka_unit_test(a_lost_call_does_no_harm),
+		cmocka_unit_test(equal_clocks_stay_however_late_a_recording_begins),
+		cmocka_unit_test(ends_that_scatter_prove_no_other_clock),
 		cmocka_unit_test(what_does_not_end_together_gives_no_clock),
 	};
 
