@@ -356,9 +356,8 @@ ignore_message(void *data, const char *fmt, va_list ap)
 
 static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *error)
 {
-	const bool secure = httpd->key.len > 0;
 	struct MHD_OptionItem tls[] = {
-		{secure ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, httpd->key.data},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, httpd->key.data},
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, httpd->cert.data},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0,
 		 (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
@@ -366,35 +365,35 @@ static int start_daemon(struct nt_httpd *httpd, int fd, struct nt_httpd_error *e
 		 httpd->client_ca.data},
 		{MHD_OPTION_END, 0, NULL},
 	};
+	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 	const struct nt_slots_limits *limits = &httpd->slots.limits;
 	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG |
-			     MHD_USE_NO_LISTEN_SOCKET |
 			     (httpd->streams.ring ? MHD_ALLOW_SUSPEND_RESUME : 0);
-	uint64_t longest_ns =
-		limits->header_ns > limits->request_ns ? limits->header_ns : limits->request_ns;
-	int r;
+	uint64_t longest_ns = limits->header_ns;
+	bool secure = httpd->key.len > 0;
 
+	if (longest_ns < limits->request_ns)
+		longest_ns = limits->request_ns;
 	if (longest_ns < limits->idle_ns)
 		longest_ns = limits->idle_ns;
 	errno = 0;
 	httpd->daemon = MHD_start_daemon(
 		flags | (secure ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, httpd,
-		MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL, MHD_OPTION_THREAD_POOL_SIZE,
-		(unsigned int)THREADS, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)THREADS, MHD_OPTION_CONNECTION_LIMIT,
 		/* Per thread; connections that were cut off are not closed yet. */
 		THREADS * (limits->ordinary + 2 * limits->reserved),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(longest_ns / NT_SECOND + 2),
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, httpd,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, httpd, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+		on_connection, httpd, MHD_OPTION_ARRAY, secure ? tls : none, MHD_OPTION_END);
 	if (!httpd->daemon)
 		return nt_httpd_fail(
 			error, errno ? -errno : -EIO, "start the HTTP server: %s",
 			secure ? "certificate and key may not match, or an authority is no PEM"
 			       : strerrordesc_np(errno));
-	r = nt_acceptor_start(&httpd->acceptor, httpd->daemon, fd);
-	return r < 0 ? nt_httpd_fail(error, r, "start a thread: %s", strerrordesc_np(-r)) : 0;
+	return 0;
 }
 
 static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *error)
@@ -512,7 +511,9 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 		return nt_httpd_fail(ret_error, -EINVAL,
 				     "TLS requires both a certificate and a key");
 	if (options->tls_client_ca_file && !options->tls_cert_file)
-		return nt_httpd_fail(ret_error, -EINVAL, "certificates of clients require TLS");
+		return nt_httpd_fail(
+			ret_error, -EINVAL,
+			"certificates of clients require TLS: a certificate and a key");
 	if (options->tls_cert_file) {
 		r = read_pem(options->tls_cert_file, &httpd->cert, ret_error);
 		if (r == 0)
@@ -533,7 +534,8 @@ int nt_httpd_start(const struct nt_httpd_options *options, struct nt_httpd **ret
 	r = start_threads(httpd, fd, ret_error);
 	if (r < 0)
 		return r;
-	(void)nt_take_fd(&fd);
+	(void)nt_take_fd(&fd); /* the daemon closes it */
+
 	*ret_httpd = nt_take(httpd);
 	return 0;
 }
@@ -542,7 +544,6 @@ void nt_httpd_stop(struct nt_httpd *httpd)
 {
 	if (!httpd)
 		return;
-	nt_acceptor_stop(&httpd->acceptor);
 	nt_streams_stop(&httpd->streams);
 	if (httpd->daemon)
 		MHD_stop_daemon(httpd->daemon);

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/http/acceptor.h"
 #include "common/http/httpd.h"
 #include "common/http/httpd_slots.h"
 #include "common/http/httpd_stream.h"
@@ -22,7 +21,6 @@ enum {
 
 struct nt_httpd {
 	struct MHD_Daemon *daemon;
-	struct nt_acceptor acceptor;
 	const struct nt_httpd_route *route;
 	size_t routes;
 	void *data;
