@@ -129,7 +129,7 @@ struct nt_agent {
 	bool is_bus_fault_logged; /* the end of the failure is to be logged */
 	struct nt_fault_notice memory_fault_notice;
 	uint64_t memory_limit; /* bytes, where none is configured; 0: not yet computed */
-	uint64_t memory_looked_ns; /* monotonic */
+	uint64_t memory_look_ns; /* monotonic: the next check */
 	uint64_t memory_spared_ns; /* monotonic, when last no owner exceeded its share */
 	/* monotonic, when free memory was last returned to the kernel */
 	uint64_t memory_returned_ns;

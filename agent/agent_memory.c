@@ -15,11 +15,18 @@ enum {
 	BASE_BYTES = 24 << 20,
 	CPU_BYTES = 512 << 10, /* a processor may be a rank, which takes up to 280 KiB */
 	SPARE_PART = 8, /* of the limit: free after processes were dropped */
+	GROWTH_BYTES = 1 << 20, /* within GROWTH_NS */
 };
 
-#define LOOK_NS   (10 * NT_MILLISECOND) /* between two checks: a process can grow by some 100 KB */
-#define RETURN_NS NT_SECOND /* between two searches of the heap for free pages */
-#define SPARED_NS (100 * NT_MILLISECOND) /* between two for owners while none exceeds its share */
+/*
+ * Between two checks: a flood of new ranks was seen to take 0.9 MB per millisecond. The interval
+ * shrinks with what is left of the limit, so that at most about a megabyte is taken beyond it.
+ */
+#define LOOK_LEAST_NS NT_MILLISECOND
+#define LOOK_NS       (10 * NT_MILLISECOND)
+#define GROWTH_NS     NT_MILLISECOND /* for GROWTH_BYTES */
+#define RETURN_NS     NT_SECOND /* between two searches of the heap for free pages */
+#define SPARED_NS     (100 * NT_MILLISECOND) /* between two for owners while none exceeds its share */
 
 enum cause {
 	CAUSE_NONE,
@@ -58,6 +65,16 @@ static enum cause cause_of(uint64_t bytes, uint64_t max, uint32_t given_up)
 	return given_up ? CAUSE_PROCESSES : CAUSE_OTHER;
 }
 
+static uint64_t look_interval(uint64_t bytes, uint64_t max)
+{
+	const uint64_t left = bytes < max ? max - bytes : 0;
+	const uint64_t ns = left / GROWTH_BYTES * GROWTH_NS;
+
+	if (ns < LOOK_LEAST_NS)
+		return LOOK_LEAST_NS;
+	return ns < LOOK_NS ? ns : LOOK_NS;
+}
+
 /* Reads the number of processors once: each reading opens a file. */
 static uint64_t limit_of(struct nt_agent *agent)
 {
@@ -80,14 +97,14 @@ void nt_agent_keep_memory(struct nt_agent *agent)
 	enum cause cause;
 	uint64_t bytes;
 
-	if (mono_ns - agent->memory_looked_ns < LOOK_NS)
+	if (mono_ns < agent->memory_look_ns)
 		return;
-	agent->memory_looked_ns = mono_ns;
 	bytes = nt_usage_private_bytes();
 	if (bytes > max)
 		bytes = return_free(agent, mono_ns);
 	if (bytes > max)
 		given_up = give_up(agent, bytes - (max - max / SPARE_PART), max, mono_ns);
+	agent->memory_look_ns = mono_ns + look_interval(bytes, max);
 	cause = cause_of(bytes, max, given_up);
 	news = nt_fault_notice_look(&agent->memory_fault_notice, cause, mono_ns);
 	if (news == NT_FAULT_NOTICE_BEGINS && cause == CAUSE_OTHER)
