@@ -535,10 +535,10 @@ bool nt_chart_is_learned(const struct nt_chart *chart)
 
 size_t nt_chart_bytes(const struct nt_chart *chart)
 {
-	const size_t n = chart->metrics, value = sizeof(double);
+	const size_t n = chart->metrics;
 
-	return sizeof(*chart) + n * sizeof(*chart->metric) + VALUES * n * value +
-	       (n + 1) * chart->stride * sizeof(float) + n * value +
-	       (n * (n + 1) / 2 + 2 * n + n) * value +
-	       2 * (4 * n * value + 2 * n * NT_ANOMALY_BLOCKS * sizeof(float));
+	return sizeof(*chart) + n * sizeof(*chart->metric) + VALUES * n * sizeof(*chart->store) +
+	       (n + 1) * chart->stride * sizeof(*chart->basis) + n * sizeof(*chart->learned) +
+	       nt_moments_bytes(&chart->moments) + nt_envelopes_bytes(&chart->range) +
+	       nt_envelopes_bytes(&chart->residual_range);
 }

@@ -81,6 +81,15 @@ void nt_envelopes_release(struct nt_envelopes *envelopes)
 	*envelopes = (struct nt_envelopes){0};
 }
 
+size_t nt_envelopes_bytes(const struct nt_envelopes *envelopes)
+{
+	const size_t range = sizeof(*envelopes->low) + sizeof(*envelopes->high);
+	const size_t stay = sizeof(*envelopes->stay_low) + sizeof(*envelopes->stay_high);
+	const size_t block = sizeof(*envelopes->block_low) + sizeof(*envelopes->block_high);
+
+	return envelopes->values * (range + stay + NT_ANOMALY_BLOCKS * block);
+}
+
 bool nt_envelopes_has(const struct nt_envelopes *envelopes, size_t i)
 {
 	return envelopes->low[i] <= envelopes->high[i];

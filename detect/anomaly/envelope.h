@@ -27,6 +27,8 @@ struct nt_envelopes {
 /* -ENOMEM. */
 NT_MUST_CHECK int nt_envelopes_new(struct nt_envelopes *envelopes, size_t values);
 void nt_envelopes_release(struct nt_envelopes *envelopes);
+/* Of memory, without the structure. */
+size_t nt_envelopes_bytes(const struct nt_envelopes *envelopes);
 
 bool nt_envelopes_has(const struct nt_envelopes *envelopes, size_t i);
 

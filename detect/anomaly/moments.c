@@ -28,6 +28,15 @@ void nt_moments_release(struct nt_moments *moments)
 	*moments = (struct nt_moments){0};
 }
 
+size_t nt_moments_bytes(const struct nt_moments *moments)
+{
+	const size_t n = moments->metrics;
+	const size_t vectors =
+		sizeof(*moments->mean) + sizeof(*moments->away) + sizeof(*moments->after);
+
+	return n * vectors + n * (n + 1) / 2 * sizeof(*moments->sum);
+}
+
 /* A row of the triangle. */
 static void add_products(double *restrict sum, double away, const double *restrict after, size_t n,
 			 double keep)

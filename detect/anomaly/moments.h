@@ -21,6 +21,8 @@ struct nt_moments {
 /* -ENOMEM. */
 NT_MUST_CHECK int nt_moments_new(struct nt_moments *moments, size_t metrics);
 void nt_moments_release(struct nt_moments *moments);
+/* Of memory, without the structure. */
+size_t nt_moments_bytes(const struct nt_moments *moments);
 
 /* Adds a row of finite values; what was added before counts `keep` times as much. */
 void nt_moments_add(struct nt_moments *moments, const double *row, double keep);
