@@ -22,7 +22,7 @@
 #include "common/system/file.h"
 
 enum {
-	THREADS = 4, /* on two cores too: health checks then overtake pages of ranks */
+	THREADS = 8, /* on two cores too: health checks then overtake pages of ranks */
 	/* Over our own caps, so that our code rejects what is too large. */
 	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a rejected body: beyond it the connection is closed */
