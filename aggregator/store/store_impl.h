@@ -59,6 +59,12 @@ NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
  */
 NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
 
+/* That long before a time; 0: before all times. */
+static inline uint64_t nt_store_before(uint64_t real_ns, uint64_t span_ns)
+{
+	return real_ns > span_ns ? real_ns - span_ns : 0;
+}
+
 /* ---- store_outbox.c -------------------------------------------------------------------------- */
 
 /*
