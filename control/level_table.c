@@ -183,9 +183,9 @@ int nt_level_table_take(struct nt_level_table *table, const struct nt_control *c
 	}
 	set_key(&key, target.kind, target.name, target.rank, control->request);
 	row = find_row(table, &key);
-	if (is_over(control->request, control->set_real_ns, control->expires_real_ns,
-		    now_real_ns) ||
-	    (row && row->entry.set_real_ns >= control->set_real_ns)) {
+	if (row ? row->entry.set_real_ns >= control->set_real_ns
+		: is_over(control->request, control->set_real_ns, control->expires_real_ns,
+			  now_real_ns)) {
 		table->stats.outdated++;
 		return 0;
 	}

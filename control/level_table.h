@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The levels and other requests in force, from the records of the control topic in any order. The
- * record that was set last replaces earlier ones of the same target and kind. An operator's level does
- * so even once it has expired: the table keeps it until no earlier one can be in force. It has no clock.
+ * record that was set last replaces earlier ones of the same target and kind, even if it has expired.
+ * The table keeps an operator's level until no earlier one can be in force. It has no clock.
  */
 #ifndef NT_CONTROL_LEVEL_TABLE_H
 #define NT_CONTROL_LEVEL_TABLE_H

@@ -196,6 +196,7 @@ static void init(struct nt_notify *notify, const struct nt_notify_options *optio
 		.longest_wait_ns = or_default(options->longest_wait_ns, 30 * NT_MINUTE),
 		.give_up_ns = or_default(options->give_up_ns, NT_HOUR),
 		.give_up_open_ns = or_default(options->give_up_open_ns, NT_DAY),
+		.split_ns = or_default(options->split_ns, 5 * NT_SECOND),
 	};
 	if (gethostname(notify->host, sizeof(notify->host) - 1) < 0 || !*notify->host)
 		(void)snprintf(notify->host, sizeof(notify->host), "aggregator");

@@ -41,11 +41,12 @@ struct nt_notify_options {
 	struct nt_store *store; /* borrowed; outlives the notifier */
 	const struct nt_notify_receiver *receiver; /* copied */
 	size_t receivers;
-	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h, 24 h. */
+	/* Zeros: 5 s, 15 s, 1 s, 5 min, 30 min, 1 h, 24 h, 5 s. */
 	uint64_t connect_timeout_ns, total_timeout_ns, first_retry_ns, longest_retry_ns;
 	uint64_t longest_wait_ns; /* of what receivers request by Retry-After */
 	uint64_t give_up_ns;
 	uint64_t give_up_open_ns; /* of the firing message while its incident is open */
+	uint64_t split_ns; /* messages refused together: none is begun by itself after it */
 };
 
 struct nt_notify;

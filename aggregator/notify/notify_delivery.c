@@ -138,23 +138,50 @@ static bool try_some(struct nt_notify_line *line, size_t first, size_t count,
 	return r < 0 || ret_attempt->outcome != NT_ATTEMPT_ABORTED;
 }
 
+/* The content of one of them, or their number, may be the reason. 0: one is no message. */
+static bool may_be_split(const struct nt_attempt *attempt)
+{
+	return attempt->outcome == NT_ATTEMPT_REFUSED &&
+	       (attempt->status == 0 || attempt->status == 400 || attempt->status == 413 ||
+		attempt->status == 422);
+}
+
+/*
+ * Each is refused for itself alone. The next owner of a shard does not wait for all of them: the rest
+ * goes back to the outbox once one fails otherwise, or after a time, but at least one is sent.
+ */
+static bool send_each(struct nt_notify_line *line)
+{
+	const uint64_t until_ns = nt_clock_mono_ns() + line->notify->options.split_ns;
+	struct nt_attempt attempt = {0};
+	bool goes_on = true;
+	size_t i = 0;
+
+	while (i < line->messages && goes_on) {
+		if (i && nt_clock_mono_ns() >= until_ns) {
+			attempt = (struct nt_attempt){.outcome = NT_ATTEMPT_LATER,
+						      .reason = "others took too long"};
+			break;
+		}
+		goes_on = try_some(line, i, 1, &attempt);
+		if (attempt.outcome == NT_ATTEMPT_LATER)
+			break;
+		if (goes_on)
+			goes_on = note_all(line, i, 1, &attempt);
+		i++;
+	}
+	return goes_on && note_all(line, i, line->messages - i, &attempt);
+}
+
 static bool send_all(struct nt_notify_line *line)
 {
 	struct nt_attempt attempt;
-	bool goes_on = try_some(line, 0, line->messages, &attempt);
 
-	if (!goes_on)
+	if (!try_some(line, 0, line->messages, &attempt))
 		return false;
-	/* One of them, or their number, may be the reason: each is refused for itself alone. */
-	if (line->messages == 1 || attempt.outcome != NT_ATTEMPT_REFUSED ||
-	    line->sender.format->is_chat)
+	if (line->messages == 1 || line->sender.format->is_chat || !may_be_split(&attempt))
 		return note_all(line, 0, line->messages, &attempt);
-	for (size_t i = 0; i < line->messages && goes_on; i++) {
-		goes_on = try_some(line, i, 1, &attempt);
-		if (goes_on)
-			goes_on = note_all(line, i, 1, &attempt);
-	}
-	return goes_on;
+	return send_each(line);
 }
 
 static void release_all(struct nt_notify_line *line)

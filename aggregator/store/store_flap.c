@@ -327,11 +327,6 @@ static int release(struct nt_store *store, const char *key)
 	return 0;
 }
 
-static uint64_t before(uint64_t real_ns, uint64_t span_ns)
-{
-	return real_ns > span_ns ? real_ns - span_ns : 0;
-}
-
 /*
  * Without flap control nothing stays held. On a shared bus a hold waits until its shard is owned, as it is
  * soon after the start, and is given up after NT_STORE_FLAP_FOREIGN_NS.
@@ -353,10 +348,11 @@ static int find_quiet(struct nt_store *store, uint64_t real_ns,
 	if (r < 0)
 		return r;
 	nt_db_bind_number(find, 1,
-			  options->changes ? before(real_ns, options->quiet_ns) : INT64_MAX);
+			  options->changes ? nt_store_before(real_ns, options->quiet_ns)
+					   : INT64_MAX);
 	nt_db_bind_number(find, 2, RELEASE_BATCH);
 	nt_db_bind_number(find, 3, store->options.shared);
-	nt_db_bind_number(find, 4, before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
+	nt_db_bind_number(find, 4, nt_store_before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
 	while ((r = nt_db_step(find)) > 0)
 		(void)snprintf(key[count++], NT_STORE_FLAP_KEY, "%s", nt_db_text(find, 0));
 	return r < 0 ? r : count;
@@ -381,7 +377,7 @@ static int forget_old(struct nt_store *store, uint64_t real_ns)
 	r = run_on(
 		store,
 		"DELETE FROM flap_change WHERE real_ns < ?3 AND key NOT IN (SELECT key FROM flap)",
-		NULL, NULL, before(real_ns, store->options.flap.window_ns), 0);
+		NULL, NULL, nt_store_before(real_ns, store->options.flap.window_ns), 0);
 	return nt_store_end(store, r);
 }
 

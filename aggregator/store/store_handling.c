@@ -190,35 +190,74 @@ static void take_name(const char *name, char to[NT_STORE_MAX_AUTHOR + 1])
 	(void)nt_text_clean(name, strlen(name), to, NT_STORE_MAX_AUTHOR);
 }
 
+/* Notes are not shared. */
+static struct nt_store_handling read_theirs(const struct nt_handling *handling, uint64_t now_ns)
+{
+	struct nt_store_handling theirs = {
+		.revision = handling->revision,
+		.acknowledged_real_ns = handling->acknowledged_real_ns,
+		.silenced_real_ns = handling->silenced_real_ns,
+		.silenced_until_real_ns = handling->silenced_until_real_ns,
+	};
+
+	take_name(handling->acknowledged_by, theirs.acknowledged_by);
+	take_name(handling->silenced_by, theirs.silenced_by);
+	if (theirs.silenced_until_real_ns > now_ns + NT_STORE_MAX_SILENCE_NS)
+		theirs.silenced_until_real_ns = now_ns + NT_STORE_MAX_SILENCE_NS;
+	return theirs;
+}
+
+/* Which of two acknowledgements, or silences, is the later one; by name if both have one time. */
+static int compare(uint64_t one_ns, const char *one_by, uint64_t other_ns, const char *other_by)
+{
+	return one_ns == other_ns ? strcmp(one_by, other_by) : one_ns > other_ns ? 1 : -1;
+}
+
+/*
+ * People may act at two aggregators at once, and give both the same revision: the later acknowledgement
+ * and the later silence hold everywhere. The end of a silence is not compared, as each aggregator cuts
+ * it by its own clock.
+ */
 int nt_store_take_handling(struct nt_store *store, const struct nt_wire_incident *incident,
 			   bool *ret_is_behind)
 {
-	const struct nt_handling *theirs = &incident->handling;
-	const uint64_t now_ns = nt_clock_real_ns();
-	struct nt_store_handling handling = {0};
-	uint64_t was_until_ns;
-	int r = read_handling(store->db, incident->id, &handling);
+	const uint64_t revision = incident->handling.revision, now_ns = nt_clock_real_ns();
+	struct nt_store_handling handling = {0}, theirs;
+	int acknowledged = 1, silenced = 1, r = read_handling(store->db, incident->id, &handling);
 
 	if (r < 0)
 		return r;
-	*ret_is_behind = handling.revision > theirs->revision;
-	if (theirs->revision <= handling.revision)
+	*ret_is_behind = handling.revision > revision;
+	if (*ret_is_behind || !revision)
 		return 0;
-	if (theirs->revision > MAX_REVISION) {
+	if (revision > MAX_REVISION) {
 		atomic_fetch_add(&store->deliveries_refused, 1);
 		return 0;
 	}
-	was_until_ns = handling.silenced_until_real_ns;
-	handling.revision = theirs->revision - 1; /* which is counted when it is written */
-	handling.acknowledged_real_ns = theirs->acknowledged_real_ns;
-	take_name(theirs->acknowledged_by, handling.acknowledged_by);
-	handling.silenced_real_ns = theirs->silenced_real_ns;
-	take_name(theirs->silenced_by, handling.silenced_by);
-	handling.silenced_until_real_ns = theirs->silenced_until_real_ns;
-	if (handling.silenced_until_real_ns > now_ns + NT_STORE_MAX_SILENCE_NS)
-		handling.silenced_until_real_ns = now_ns + NT_STORE_MAX_SILENCE_NS;
-	if (handling.silenced_until_real_ns != was_until_ns)
-		r = move_messages(store, incident->id, handling.silenced_until_real_ns, now_ns);
+	theirs = read_theirs(&incident->handling, now_ns);
+	if (revision == handling.revision) {
+		acknowledged = compare(theirs.acknowledged_real_ns, theirs.acknowledged_by,
+				       handling.acknowledged_real_ns, handling.acknowledged_by);
+		silenced = compare(theirs.silenced_real_ns, theirs.silenced_by,
+				   handling.silenced_real_ns, handling.silenced_by);
+	}
+	*ret_is_behind = acknowledged < 0 || silenced < 0;
+	if (acknowledged <= 0 && silenced <= 0)
+		return 0;
+	handling.revision = revision - 1; /* which is counted when it is written */
+	if (acknowledged > 0) {
+		handling.acknowledged_real_ns = theirs.acknowledged_real_ns;
+		memcpy(handling.acknowledged_by, theirs.acknowledged_by,
+		       sizeof(handling.acknowledged_by));
+	}
+	if (silenced > 0) {
+		if (theirs.silenced_until_real_ns != handling.silenced_until_real_ns)
+			r = move_messages(store, incident->id, theirs.silenced_until_real_ns,
+					  now_ns);
+		handling.silenced_real_ns = theirs.silenced_real_ns;
+		handling.silenced_until_real_ns = theirs.silenced_until_real_ns;
+		memcpy(handling.silenced_by, theirs.silenced_by, sizeof(handling.silenced_by));
+	}
 	return r < 0 ? r : write_handling(store, incident->id, &handling);
 }
 

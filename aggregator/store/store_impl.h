@@ -59,6 +59,12 @@ NT_MUST_CHECK int nt_store_begin(struct nt_store *store);
  */
 NT_MUST_CHECK int nt_store_end(struct nt_store *store, int r);
 
+/* That long before a time; 0: before all times. */
+static inline uint64_t nt_store_before(uint64_t real_ns, uint64_t span_ns)
+{
+	return real_ns > span_ns ? real_ns - span_ns : 0;
+}
+
 /* ---- store_outbox.c -------------------------------------------------------------------------- */
 
 /*
@@ -167,7 +173,7 @@ void nt_store_read_handling(sqlite3_stmt *select, int first,
 struct nt_handling nt_store_handling_of(const struct nt_store_handling *handling);
 /*
  * Inside a transaction: takes what was done at another aggregator with an incident, unless ours is as
- * new. Sets *ret_is_behind if ours is newer.
+ * new. Of the same revision both are joined. Sets *ret_is_behind if some of ours is newer.
  */
 NT_MUST_CHECK int nt_store_take_handling(struct nt_store *store,
 					 const struct nt_wire_incident *incident,

@@ -314,11 +314,6 @@ static int adopt_one(struct nt_store *store, const struct nt_wire_incident *inci
 	return r;
 }
 
-static uint64_t before(uint64_t real_ns, uint64_t span_ns)
-{
-	return real_ns > span_ns ? real_ns - span_ns : 0;
-}
-
 /* An end that was held back is missing, although the beginning was sent: the receiver waits for it. */
 #define LACKS_END                                                                                  \
 	"EXISTS (SELECT 1 FROM message AS begun WHERE begun.incident = incident.id"                \
@@ -341,9 +336,9 @@ static int adopt_batch(struct nt_store *store, uint32_t shard, uint64_t real_ns,
 		return r;
 	nt_db_bind_number(select, 1, shard);
 	nt_db_bind_number(select, 2, *number);
-	nt_db_bind_number(select, 3, before(real_ns, resend_ns));
+	nt_db_bind_number(select, 3, nt_store_before(real_ns, resend_ns));
 	nt_db_bind_number(select, 4, ADOPT_BATCH);
-	nt_db_bind_number(select, 5, before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
+	nt_db_bind_number(select, 5, nt_store_before(real_ns, NT_STORE_FLAP_FOREIGN_NS));
 	while ((r = nt_db_step(select)) > 0) {
 		nt_auto(nt_message) struct nt_message *message = NULL;
 

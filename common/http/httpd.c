@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/http/httpd_impl.h"
@@ -27,7 +26,6 @@ enum {
 	CONNECTION_MEMORY_BYTES = 48 << 10,
 	DISCARD_MAX_BYTES = 1 << 20, /* of a rejected body: beyond it the connection is closed */
 	PEM_MAX_BYTES = 1 << 20,
-	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
 	CONNECTIONS = 1024,
 	CONNECTIONS_PER_ADDRESS = 256,
 	RESERVED = 128,
@@ -35,6 +33,8 @@ enum {
 	STREAMS_PER_ADDRESS = 32,
 	PINGS_TO_STALL = 3,
 	RETRY_AFTER_S = 5,
+	SMALL_BYTES = 64 << 10, /* of a reply: always sent */
+	REPLIES_BYTES = 256 << 20, /* not sent yet; a quarter of it for an address */
 };
 
 #define HEADER_NS   (5 * NT_SECOND)
@@ -150,6 +150,22 @@ static enum MHD_Result stream(struct nt_httpd *httpd, struct nt_httpd_request *r
 	return sent;
 }
 
+/* Clients that read slowly would let large replies fill the memory. */
+static int limit_memory(struct nt_httpd *httpd, const struct nt_httpd_request *request,
+			struct nt_httpd_reply *reply)
+{
+	struct nt_slot *slot = slot_of(request->connection);
+
+	if (!slot || request->is_write || reply->body.len <= SMALL_BYTES ||
+	    nt_slots_answer(&httpd->slots, slot, reply->body.len))
+		return 0;
+	nt_buf_release(&reply->body);
+	*reply = (struct nt_httpd_reply){.retry_after_s = RETRY_AFTER_S};
+	return nt_httpd_problem(reply, request, 503, "busy",
+				"replies that are being sent take too much memory; try again "
+				"later");
+}
+
 static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *request)
 {
 	struct nt_httpd_reply reply = {
@@ -172,6 +188,8 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 		reply.status = 304;
 	} else if (reply.status == 200 && reply.stream.is_wanted) {
 		return stream(httpd, request, &reply);
+	} else if (limit_memory(httpd, request, &reply) < 0) {
+		return MHD_NO;
 	}
 	return send_reply(httpd, request, &reply);
 }
@@ -416,29 +434,6 @@ static int start_threads(struct nt_httpd *httpd, int fd, struct nt_httpd_error *
 	return r;
 }
 
-/*
- * Raises the limit of open files as far as possible, and reserves descriptors for the rest of the
- * program. At that limit nothing is accepted, and no file opened.
- */
-static uint32_t fit_connections(uint32_t wanted, uint32_t reserved)
-{
-	struct rlimit files;
-	rlim_t room;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return wanted;
-	if (files.rlim_cur < wanted + 2 * reserved + OTHER_FILES &&
-	    files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &files) < 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
-			return wanted;
-	}
-	room = files.rlim_cur > 2 * reserved + OTHER_FILES
-		       ? files.rlim_cur - 2 * reserved - OTHER_FILES
-		       : 1;
-	return room < wanted ? (uint32_t)room : wanted;
-}
-
 static uint64_t or_default(uint64_t value, uint64_t otherwise)
 {
 	return value ? value : otherwise;
@@ -456,9 +451,11 @@ static void init_slots(struct nt_httpd *httpd, const struct nt_httpd_options *op
 		.request_ns = or_default(options->request_timeout_ns, REQUEST_NS),
 		.idle_ns = IDLE_NS,
 		.reserved_ns = RESERVED_NS,
+		.answer_bytes = or_default(options->max_replies_bytes, REPLIES_BYTES),
 	};
 
-	limits.ordinary = fit_connections(limits.ordinary, limits.reserved);
+	limits.answer_bytes_per_address = limits.answer_bytes / 4;
+	limits.ordinary = nt_slots_fit(limits.ordinary, limits.reserved);
 	nt_slots_init(&httpd->slots, &limits);
 }
 

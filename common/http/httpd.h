@@ -150,6 +150,8 @@ struct nt_httpd_options {
 	uint64_t header_timeout_ns; /* from accept to the end of the header; 0: 5 s */
 	uint64_t request_timeout_ns; /* from there to the end of the answer; 0: 15 s */
 	uint64_t max_body_bytes; /* 0: 64 KiB; 413 beyond */
+	/* Of replies over 64 KiB that are not sent yet; a quarter for an address; 0: 256 MiB; 503 beyond. */
+	uint64_t max_replies_bytes;
 	uint32_t max_auth_failures; /* per address and minute, then 429; 0: 60 */
 	struct nt_event_ring *events; /* borrowed, for streams; NULL: none */
 	uint32_t max_streams, max_streams_per_ip; /* 0: 128, 32 */

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define HASH_NONFATAL_OOM          1
 #define uthash_nonfatal_oom(entry) ((entry)->is_lost = true)
@@ -13,12 +14,17 @@
 #include "common/system/clock.h"
 #include "common/system/thread.h"
 
+enum {
+	OTHER_FILES = 256, /* descriptors that the rest of the program needs */
+};
+
 struct nt_slot_address {
 	UT_hash_handle hh;
 	uint64_t key[2];
 	bool is_lost; /* no memory to add it to the table */
 	uint32_t slots; /* that point here */
 	uint32_t held[2]; /* of those: ordinary, reserved, and not cut off */
+	uint64_t answer_bytes;
 };
 
 void nt_slots_init(struct nt_slots *slots, const struct nt_slots_limits *limits)
@@ -160,27 +166,66 @@ int nt_slots_enter(struct nt_slots *slots, int fd, const struct sockaddr *addres
 	return 0;
 }
 
+/* The caller holds the lock. */
 static void next_phase(struct nt_slots *slots, struct nt_slot *slot, uint64_t deadline_ns)
 {
-	pthread_mutex_lock(&slots->lock);
 	if (!slot->is_reserved && !slot->is_cut)
 		set_deadline(slots, slot, deadline_ns);
-	pthread_mutex_unlock(&slots->lock);
 }
 
 void nt_slots_request(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_ns)
 {
+	pthread_mutex_lock(&slots->lock);
 	next_phase(slots, slot, mono_ns + slots->limits.request_ns);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+/* The caller holds the lock. */
+static void end_answer(struct nt_slots *slots, struct nt_slot *slot)
+{
+	slots->stats.answer_bytes -= slot->answer_bytes;
+	slot->address->answer_bytes -= slot->answer_bytes;
+	slot->answer_bytes = 0;
+}
+
+/* What is alone always fits. most 0: no limit. */
+static bool fits(uint64_t now, uint64_t more, uint64_t most)
+{
+	return !most || !now || (now <= most && more <= most - now);
+}
+
+bool nt_slots_answer(struct nt_slots *slots, struct nt_slot *slot, uint64_t bytes)
+{
+	const struct nt_slots_limits *limits = &slots->limits;
+	struct nt_slot_address *address = slot->address;
+	bool taken;
+
+	pthread_mutex_lock(&slots->lock);
+	end_answer(slots, slot);
+	taken = fits(slots->stats.answer_bytes, bytes, limits->answer_bytes) &&
+		fits(address->answer_bytes, bytes, limits->answer_bytes_per_address);
+	if (taken) {
+		slot->answer_bytes = bytes;
+		slots->stats.answer_bytes += bytes;
+		address->answer_bytes += bytes;
+	}
+	pthread_mutex_unlock(&slots->lock);
+	return taken;
 }
 
 void nt_slots_idle(struct nt_slots *slots, struct nt_slot *slot, uint64_t mono_ns)
 {
+	pthread_mutex_lock(&slots->lock);
+	end_answer(slots, slot);
 	next_phase(slots, slot, mono_ns + slots->limits.idle_ns);
+	pthread_mutex_unlock(&slots->lock);
 }
 
 void nt_slots_extend(struct nt_slots *slots, struct nt_slot *slot, uint64_t deadline_mono_ns)
 {
+	pthread_mutex_lock(&slots->lock);
 	next_phase(slots, slot, deadline_mono_ns);
+	pthread_mutex_unlock(&slots->lock);
 }
 
 void nt_slots_leave(struct nt_slots *slots, struct nt_slot *slot)
@@ -189,6 +234,7 @@ void nt_slots_leave(struct nt_slots *slots, struct nt_slot *slot)
 		return;
 	pthread_mutex_lock(&slots->lock);
 	free_place(slots, slot);
+	end_answer(slots, slot);
 	if (slot->previous)
 		slot->previous->next = slot->next;
 	else
@@ -256,6 +302,25 @@ void nt_slots_end(struct nt_slots *slots)
 	slots->is_ending = true;
 	pthread_cond_signal(&slots->wake);
 	pthread_mutex_unlock(&slots->lock);
+}
+
+uint32_t nt_slots_fit(uint32_t wanted, uint32_t reserved)
+{
+	struct rlimit files;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return wanted;
+	if (files.rlim_cur < wanted + 2 * reserved + OTHER_FILES &&
+	    files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
+			return wanted;
+	}
+	room = files.rlim_cur > 2 * reserved + OTHER_FILES
+		       ? files.rlim_cur - 2 * reserved - OTHER_FILES
+		       : 1;
+	return room < wanted ? (uint32_t)room : wanted;
 }
 
 void nt_slots_stats(struct nt_slots *slots, struct nt_slots_stats *ret_stats)

@@ -234,6 +234,21 @@ def nvsentinel_has_its_socket_only_on_request():
 
 
 @test
+def nvsentinel_has_one_url_however_it_is_given():
+    one = "aggregator.receivers[0]."
+    for sets, url in (((one + "existingSecret=nv", one + "urlKey=socket"),
+                       {"url-file": "/run/neutracer/receivers/nv/url"}),
+                      ((one + "url=unix:///run/nv.sock",), {"url": "unix:///run/nv.sock"}),
+                      ((one + "urls={http://nv}",), {"urls": ["http://nv"]})):
+        for path in ("", "/var/run/nvsentinel"):
+            objects = render("default", f"aggregator.nvsentinel.hostPath={path}", one + "name=nv",
+                             one + "kind=nvsentinel", *sets)
+            (config,) = [o for o in objects if o["kind"] == "ConfigMap" and component(o) == "aggregator"]
+            same(yaml.safe_load(config["data"]["receivers.yaml"])["receivers"],
+                 [{"name": "nv", "kind": "nvsentinel", **url}])
+
+
+@test
 def nodes_are_changed_only_on_request():
     def of(*sets):
         objects = render("default", *sets)

@@ -51,12 +51,28 @@ static inline int broken(void *data, const struct nt_httpd_request *request,
 	return -EIO;
 }
 
+enum {
+	LARGE_BYTES = 24 << 20, /* more than sockets hold */
+};
+
+static inline int large(void *data, const struct nt_httpd_request *request,
+			struct nt_httpd_reply *reply)
+{
+	(void)data;
+	(void)request;
+	assert_int_equal(nt_buf_reserve(&reply->body, LARGE_BYTES), 0);
+	memset(reply->body.data, '.', LARGE_BYTES);
+	reply->body.len = LARGE_BYTES;
+	return 0;
+}
+
 static const struct nt_httpd_route routes[] = {
 	{"GET", "/open", NT_HTTPD_OPEN, "text/plain; charset=utf-8", "q", echo},
 	{"GET", "/vital", NT_HTTPD_OPEN, "text/plain", NULL, echo, true},
 	{"GET", "/things/{id}", NT_HTTPD_READ, "text/plain", "q limit", echo},
 	{"POST", "/things/{id}", NT_HTTPD_ADMIN, "text/plain", NULL, echo},
 	{"GET", "/tagged", NT_HTTPD_OPEN, "text/plain", NULL, tagged},
+	{"GET", "/large", NT_HTTPD_OPEN, "text/plain", NULL, large},
 	{"GET", "/broken", NT_HTTPD_OPEN, "text/plain", NULL, broken},
 };
 

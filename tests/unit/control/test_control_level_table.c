@@ -98,6 +98,22 @@ static void the_one_set_last_counts_even_once_expired(void **state)
 	assert_int_equal(nt_level_table_stats(table)->outdated, 1);
 }
 
+/* Another aggregator, or one that restarts with another option, requests it for a shorter time. */
+static void what_was_set_last_replaces_what_lasts_longer(void **state)
+{
+	(void)state;
+	assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, "rank:a/1", 2, NT_MINUTE, NT_HOUR), 1);
+	assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, "rank:a/1", 1, 2 * NT_SECOND, NT_SECOND), 1);
+	assert_int_equal(level_of("n", "a", 1), 0);
+	assert_int_equal(nt_level_table_stats(table)->taken, 2);
+	assert_int_equal(take(NT_REQUEST_STACK, "rank:a/1", 0, NT_MINUTE, 2 * NT_MINUTE), 1);
+	assert_int_equal(take(NT_REQUEST_STACK, "rank:a/1", 0, NT_SECOND, NT_SECOND), 1);
+	assert_int_equal(nt_level_table_stack(table, "a", 1, NOW), 0);
+	/* While no earlier one is known, it takes no row. */
+	assert_int_equal(take(NT_REQUEST_AUTO_LEVEL, "rank:a/2", 1, NT_MINUTE, NT_SECOND), 0);
+	assert_int_equal(nt_level_table_stats(table)->outdated, 1);
+}
+
 static void count_removed(void *data, const struct nt_level_entry *entry)
 {
 	assert_string_equal(entry->target.name, "a");
@@ -244,6 +260,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_level_expires, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_one_set_last_counts_even_once_expired, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(what_was_set_last_replaces_what_lasts_longer,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_matter_is_swept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(malformed_requests_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stack_is_requested_once_for_a_rank, set_up,

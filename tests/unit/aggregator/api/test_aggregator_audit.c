@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,6 +14,40 @@
 
 static char audit_file[SCRATCH_BYTES + 16], token_file[SCRATCH_BYTES + 16];
 static struct nt_audit *audit;
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool holds, fails;
+} disk = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+};
+
+/* Stands in for that of the C library. */
+int fdatasync(int fd)
+{
+	bool fails;
+
+	(void)pthread_mutex_lock(&disk.lock);
+	while (disk.holds)
+		(void)pthread_cond_wait(&disk.changed, &disk.lock);
+	fails = disk.fails;
+	(void)pthread_mutex_unlock(&disk.lock);
+	if (!fails)
+		return fsync(fd);
+	errno = EIO;
+	return -1;
+}
+
+static void set_disk(bool holds, bool fails)
+{
+	(void)pthread_mutex_lock(&disk.lock);
+	disk.holds = holds;
+	disk.fails = fails;
+	(void)pthread_cond_broadcast(&disk.changed);
+	(void)pthread_mutex_unlock(&disk.lock);
+}
 
 static int set_up_file(void **state)
 {
@@ -26,6 +61,7 @@ static int set_up_file(void **state)
 static int tear_down_file(void **state)
 {
 	(void)state;
+	set_disk(false, false);
 	nt_audit_close(audit);
 	audit = NULL;
 	scratch_remove(dir);
@@ -184,6 +220,85 @@ static void what_is_added_while_the_file_is_rewritten_is_in_it(void **state)
 	/* None is missing among the newest. */
 	assert_int_equal(list(newest.number - NT_AUDIT_MAX_CHANGES + 2, &newest), 1);
 }
+
+/* ---- a slow disk ----------------------------------------------------------------------------- */
+
+static void *add_one(void *is_added)
+{
+	add(202, "waits");
+	atomic_store((atomic_bool *)is_added, true);
+	return NULL;
+}
+
+/* The disk is slow while the file is written anew, until the file has all the lines it may have. */
+static void add_to_slow_disk(size_t most, atomic_bool *is_added, pthread_t *thread)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	set_disk(true, false);
+	for (size_t i = 0; i < most; i++)
+		add(202, "");
+	assert_int_equal(lines(), most);
+	assert_int_equal(pthread_create(thread, NULL, add_one, is_added), 0);
+	/* It is counted under the lock, which is free only when it waits or has returned. */
+	while (stats().changes == most)
+		(void)nanosleep(&pause, NULL);
+	assert_int_equal(lines(), most);
+	assert_int_equal(stats().unwritten, 0);
+	assert_false(atomic_load(is_added));
+}
+
+static void an_entry_waits_for_a_disk_that_is_too_slow(void **state)
+{
+	const size_t most = 4 * (NT_AUDIT_MAX_CHANGES + NT_AUDIT_MAX_REFUSED);
+	atomic_bool is_added = false;
+	struct nt_audit_entry newest;
+	pthread_t thread;
+
+	(void)state;
+	add_to_slow_disk(most, &is_added, &thread);
+	set_disk(false, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(stats().unwritten, 0);
+	reopen();
+	assert_in_range(lines(), NT_AUDIT_MAX_CHANGES, 2 * NT_AUDIT_MAX_CHANGES);
+	/* Once, not twice: a number that does not rise is unreadable. */
+	assert_int_equal(stats().unreadable, 0);
+	assert_int_equal(list(UINT64_MAX, &newest), NT_AUDIT_MAX_CHANGES);
+	assert_int_equal(newest.number, most + 1);
+	assert_string_equal(newest.body, "waits");
+	/* None is missing among the newest. */
+	assert_int_equal(list(newest.number - NT_AUDIT_MAX_CHANGES + 2, &newest), 1);
+}
+
+static void an_entry_does_not_wait_for_a_disk_that_fails(void **state)
+{
+	const size_t most = 4 * (NT_AUDIT_MAX_CHANGES + NT_AUDIT_MAX_REFUSED);
+	enum {
+		TRIED_AFTER = 256,
+	};
+	atomic_bool is_added = false;
+	struct nt_audit_entry newest;
+	pthread_t thread;
+
+	(void)state;
+	add_to_slow_disk(most, &is_added, &thread);
+	set_disk(false, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(lines(), most);
+	assert_int_equal(stats().unwritten, 1);
+	/* It is tried again after so many, and then has them all. */
+	set_disk(false, false);
+	for (int i = 1; i < TRIED_AFTER; i++)
+		add(202, "");
+	assert_int_equal(stats().unwritten, TRIED_AFTER);
+	reopen();
+	assert_int_equal(lines(), NT_AUDIT_MAX_CHANGES);
+	assert_int_equal(list(UINT64_MAX, &newest), NT_AUDIT_MAX_CHANGES);
+	assert_int_equal(newest.number, most + TRIED_AFTER);
+}
+
+/* ---- lines and files ------------------------------------------------------------------------- */
 
 static void a_long_body_is_cut_between_characters(void **state)
 {
@@ -425,6 +540,8 @@ int main(void)
 		TEST_FILE(refused_requests_do_not_displace_changes),
 		TEST_FILE(the_file_is_rewritten_at_twice_the_caps),
 		TEST_FILE(what_is_added_while_the_file_is_rewritten_is_in_it),
+		TEST_FILE(an_entry_waits_for_a_disk_that_is_too_slow),
+		TEST_FILE(an_entry_does_not_wait_for_a_disk_that_fails),
 		TEST_FILE(a_long_body_is_cut_between_characters),
 		TEST_FILE(lines_that_are_no_entries_are_left_out_and_counted),
 		TEST_FILE(a_file_that_is_too_large_is_moved_away),

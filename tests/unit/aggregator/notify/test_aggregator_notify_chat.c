@@ -7,13 +7,14 @@
 #include "common/system/clock.h"
 #include "tests/unit/aggregator/webhook_receiver.h"
 
-static void start_with(struct nt_notify_receiver one)
+static void start_splitting(struct nt_notify_receiver one, uint64_t split_ns)
 {
 	struct nt_notify_options options = {
 		.store = store,
 		.receiver = &one,
 		.receivers = 1,
 		.first_retry_ns = NT_MILLISECOND,
+		.split_ns = split_ns,
 	};
 
 	one.name = "webhook";
@@ -23,6 +24,11 @@ static void start_with(struct nt_notify_receiver one)
 	nt_store_on_queued(store, nt_notify_wake, notify);
 }
 
+static void start_with(struct nt_notify_receiver one)
+{
+	start_splitting(one, 0);
+}
+
 static struct nt_notify_view view_now(void)
 {
 	struct nt_notify_view view;
@@ -30,6 +36,18 @@ static struct nt_notify_view view_now(void)
 	assert_int_equal(nt_notify_receivers(notify), 1);
 	nt_notify_view(notify, 0, &view);
 	return view;
+}
+
+static void await_count(enum nt_notify_result result, uint64_t count)
+{
+	const struct timespec pause = {.tv_nsec = 2000000};
+
+	for (int i = 0; i < PATIENCE_S * 500; i++) {
+		if (view_now().count[result] >= count)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	fail_msg("no %llu %s", (unsigned long long)count, nt_notify_result_name(result));
 }
 
 static void put_many(const char *state, unsigned int count, uint64_t version)
@@ -46,14 +64,7 @@ static void put_many(const char *state, unsigned int count, uint64_t version)
 
 static void await_beats(uint64_t count)
 {
-	const struct timespec pause = {.tv_nsec = 2000000};
-
-	for (int i = 0; i < PATIENCE_S * 500; i++) {
-		if (view_now().count[NT_NOTIFY_HEARTBEAT] >= count)
-			return;
-		(void)nanosleep(&pause, NULL);
-	}
-	fail_msg("no %llu heartbeats", (unsigned long long)count);
+	await_count(NT_NOTIFY_HEARTBEAT, count);
 }
 
 static void heartbeats_are_signed_and_repeated_while_the_aggregator_works(void **state)
@@ -177,6 +188,48 @@ static void what_alertmanager_refuses_together_is_sent_one_by_one(void **state)
 	assert_int_equal(view.count[NT_NOTIFY_FAILED], 1);
 	assert_non_null(strstr(receiver.call[0].body, "\"incident\":\"a2\""));
 	assert_null(strstr(receiver.call[1].body, "\"incident\":\"a2\""));
+}
+
+/* The receiver went down meanwhile: what is left waits, and is not tried one by one. */
+static void a_failure_ends_what_is_sent_one_by_one(void **state)
+{
+	struct nt_notify_view view;
+
+	(void)state;
+	receiver.script[0] = 413;
+	receiver.script[2] = 503;
+	put_many("firing", 4, 1);
+	start_with((struct nt_notify_receiver){.kind = NT_RECEIVER_ALERTMANAGER, .rate = 4});
+	await_count(NT_NOTIFY_RETRIED, 3);
+	view = view_now();
+	assert_int_equal(receiver.calls, 3);
+	assert_int_equal(view.count[NT_NOTIFY_SENT], 1);
+	assert_int_equal(view.count[NT_NOTIFY_FAILED], 0);
+}
+
+/* The next owner of their shards waits for them. */
+static void sending_one_by_one_ends_after_a_time(void **state)
+{
+	(void)state;
+	receiver.script[0] = 422;
+	put_many("firing", 3, 1);
+	start_splitting((struct nt_notify_receiver){.kind = NT_RECEIVER_ALERTMANAGER, .rate = 4},
+			1);
+	await_count(NT_NOTIFY_RETRIED, 2);
+	assert_int_equal(receiver.calls, 2);
+	assert_int_equal(view_now().count[NT_NOTIFY_SENT], 1);
+}
+
+/* A wrong path or password is not of one alert. */
+static void what_is_refused_for_another_reason_is_refused_at_once(void **state)
+{
+	(void)state;
+	receiver.script[0] = 404;
+	put_many("firing", 3, 1);
+	start_with((struct nt_notify_receiver){.kind = NT_RECEIVER_ALERTMANAGER, .rate = 4});
+	await_empty();
+	assert_int_equal(receiver.calls, 1);
+	assert_int_equal(view_now().count[NT_NOTIFY_FAILED], 3);
 }
 
 static void a_pager_gets_each_incident_by_itself(void **state)
@@ -387,6 +440,9 @@ int main(void)
 		TEST(a_digest_has_a_cap),
 		TEST(a_digest_that_is_refused_fails_all_of_it),
 		TEST(what_alertmanager_refuses_together_is_sent_one_by_one),
+		TEST(a_failure_ends_what_is_sent_one_by_one),
+		TEST(sending_one_by_one_ends_after_a_time),
+		TEST(what_is_refused_for_another_reason_is_refused_at_once),
 		TEST(a_pager_gets_each_incident_by_itself),
 		TEST(a_receiver_cannot_silence_us_for_long),
 		TEST(success_by_status_alone_is_none),

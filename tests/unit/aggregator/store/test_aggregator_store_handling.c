@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Acknowledgements, silences and notes: they survive, have caps, and hold messages as they should. */
 #include "tests/unit/aggregator/killing_file.h"
-#include "tests/unit/aggregator/store.h"
+#include "tests/unit/aggregator/store_pair.h"
 
 enum {
 	MAX_WRITES = 2000,
 };
 
-static int act(enum nt_store_act what, const char *id)
+static int do_at(struct nt_store *at, enum nt_store_act what, const char *id)
 {
 	const struct nt_store_action action = {
 		.act = what,
@@ -17,15 +17,25 @@ static int act(enum nt_store_act what, const char *id)
 		.text = "the fan is replaced",
 	};
 
-	return nt_store_act(store, id, &action);
+	return nt_store_act(at, id, &action);
+}
+
+static int act(enum nt_store_act what, const char *id)
+{
+	return do_at(store, what, id);
+}
+
+static struct nt_store_handling handling_at(struct nt_store *at, const char *id)
+{
+	struct nt_store_handling handling;
+
+	assert_int_equal(nt_store_get_handling(at, id, &handling), 0);
+	return handling;
 }
 
 static struct nt_store_handling handling_of(const char *id)
 {
-	struct nt_store_handling handling;
-
-	assert_int_equal(nt_store_get_handling(store, id, &handling), 0);
-	return handling;
+	return handling_at(store, id);
 }
 
 /* Sends what is due at the time. Returns the ids of the messages, each with a blank. */
@@ -256,6 +266,99 @@ static void reminders_pause_during_a_silence(void **state)
 	assert_int_equal(count_firing(), 1);
 }
 
+/* ---- several aggregators --------------------------------------------------------------------- */
+
+static void assert_same_handling(void)
+{
+	const struct nt_store_handling ours = handling_at(store, "i1"),
+				       theirs = handling_at(other, "i1");
+
+	assert_int_equal(ours.revision, theirs.revision);
+	assert_int_equal(ours.acknowledged_real_ns, theirs.acknowledged_real_ns);
+	assert_string_equal(ours.acknowledged_by, theirs.acknowledged_by);
+	assert_int_equal(ours.silenced_real_ns, theirs.silenced_real_ns);
+	assert_string_equal(ours.silenced_by, theirs.silenced_by);
+	assert_int_equal(ours.silenced_until_real_ns, theirs.silenced_until_real_ns);
+}
+
+/* Both have the same revision then. Nothing that somebody did is lost. */
+static void what_is_done_at_two_at_once_ends_the_same_at_both(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_int_equal(do_at(store, NT_STORE_ACKNOWLEDGE, "i1"), 0);
+	assert_int_equal(do_at(other, NT_STORE_SILENCE, "i1"), 0);
+	assert_int_equal(publish(other), 1);
+	take(store, true);
+	assert_string_equal(deliver(), "");
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_same_handling();
+	assert_true(handling_at(other, "i1").acknowledged_real_ns > 0);
+	assert_true(handling_at(other, "i1").silenced_real_ns > 0);
+	/* They do not answer each other for ever. */
+	take(store, true);
+	assert_int_equal(publish(store), 0);
+	assert_int_equal(publish(other), 0);
+}
+
+/* A note counts as a revision, and stays where it is. */
+static void a_note_does_not_hide_what_is_done_elsewhere(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_int_equal(do_at(store, NT_STORE_ANNOTATE, "i1"), 0);
+	assert_int_equal(do_at(other, NT_STORE_ACKNOWLEDGE, "i1"), 0);
+	assert_int_equal(publish(other), 1);
+	take(store, false);
+	assert_same_handling();
+	assert_int_equal(handling_at(store, "i1").notes, 1);
+}
+
+/* The owner has the later acknowledgement, and publishes it once more for those who have the other. */
+static void what_was_done_before_is_corrected_by_the_owner(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_int_equal(do_at(other, NT_STORE_ACKNOWLEDGE, "i1"), 0);
+	assert_int_equal(do_at(store, NT_STORE_ACKNOWLEDGE, "i1"), 0);
+	assert_int_equal(publish(store), 1);
+	assert_int_equal(publish(other), 1);
+	take(store, true);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_same_handling();
+	take(store, true);
+	assert_int_equal(publish(store), 0);
+}
+
+/* Any order will do, if all have the same. Without a revision, nothing was done. */
+static void at_one_time_the_names_decide(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(do_at(store, NT_STORE_ACKNOWLEDGE, "i1"), 0);
+	assert_int_equal(publish(store), 1);
+	seen.handling.acknowledged_by = "aaron";
+	take(store, true);
+	assert_string_equal(handling_at(store, "i1").acknowledged_by, "anna");
+	assert_int_equal(publish(store), 1);
+	seen.handling.acknowledged_by = "zoe";
+	take(store, true);
+	assert_string_equal(handling_at(store, "i1").acknowledged_by, "zoe");
+	assert_int_equal(handling_at(store, "i1").revision, 1);
+	seen.handling.revision = 0;
+	take(other, false);
+	assert_int_equal(handling_at(other, "i1").acknowledged_real_ns, 0);
+	assert_int_equal(handling_at(other, "i1").revision, 0);
+}
+
 /* ---- kills ----------------------------------------------------------------------------------- */
 
 static void live(void)
@@ -324,6 +427,10 @@ int main(void)
 		TEST(the_end_of_what_may_have_been_sent_is_not_silenced),
 		TEST(an_incident_that_ends_in_its_silence_is_never_sent),
 		TEST(reminders_pause_during_a_silence),
+		TEST_TWO(what_is_done_at_two_at_once_ends_the_same_at_both),
+		TEST_TWO(a_note_does_not_hide_what_is_done_elsewhere),
+		TEST_TWO(what_was_done_before_is_corrected_by_the_owner),
+		TEST_TWO(at_one_time_the_names_decide),
 		cmocka_unit_test(each_act_is_whole_whatever_write_it_is_killed_at),
 	};
 

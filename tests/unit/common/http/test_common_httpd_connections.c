@@ -136,6 +136,50 @@ static void beyond_its_share_an_address_gets_vital_routes_alone(void **state)
 		assert_int_equal(close(all[i]), 0);
 }
 
+/* Begins to read a large reply, and reads no further. */
+static int read_slowly(void)
+{
+	static const char request[] = "GET /large HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n";
+	int fd = http_connect(nt_httpd_port(httpd));
+	char byte;
+
+	assert_int_equal(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL), sizeof(request) - 1);
+	assert_int_equal(recv(fd, &byte, 1, 0), 1);
+	return fd;
+}
+
+static void replies_that_are_not_read_do_not_fill_the_memory(void **state)
+{
+	struct nt_httpd_options with = options();
+	nt_autoclose int slow = -1;
+
+	(void)state;
+	with.max_replies_bytes = 3 * (uint64_t)LARGE_BYTES; /* an address: one of them */
+	assert_int_equal(start(&with), 0);
+	slow = read_slowly();
+	for (int i = 0; i < 2; i++) {
+		http_auto struct http_reply reply = get("/large", "");
+
+		assert_int_equal(reply.status, 503);
+		assert_true(http_has(&reply, "Retry-After: 5"));
+		assert_non_null(strstr(reply.body, "\"busy\""));
+	}
+	check(get("/open", ""), 200, NULL); /* small ones are always sent */
+	{
+		http_auto struct http_reply rest = http_receive(slow);
+		http_auto struct http_reply reply = {0};
+
+		assert_true(rest.text.len > LARGE_BYTES);
+		wait_for_connections(0);
+		reply = get("/large", "");
+		assert_int_equal(reply.status, 200);
+	}
+	/* Nor do those of clients that go away. */
+	assert_int_equal(close(read_slowly()), 0);
+	wait_for_connections(0);
+	check(get("/large", ""), 200, NULL);
+}
+
 static void a_connection_serves_several_requests(void **state)
 {
 	static const char two[] = "GET /open?q=1 HTTP/1.1\r\nHost: t\r\n\r\n"
@@ -157,6 +201,7 @@ int main(void)
 		TEST_FILES(while_all_connections_are_taken_only_vital_routes_are_answered),
 		TEST_FILES(slow_clients_in_reserved_slots_do_not_keep_a_probe_out),
 		TEST_FILES(beyond_its_share_an_address_gets_vital_routes_alone),
+		TEST_FILES(replies_that_are_not_read_do_not_fill_the_memory),
 		TEST(a_connection_serves_several_requests),
 	};
 

@@ -26,6 +26,8 @@ static const struct nt_slots_limits limits = {
 	.request_ns = 15 * NT_SECOND,
 	.idle_ns = 10 * NT_SECOND,
 	.reserved_ns = 2 * NT_SECOND,
+	.answer_bytes = 100,
+	.answer_bytes_per_address = 50,
 };
 
 /* A connection as its client has it. */
@@ -207,6 +209,26 @@ static void a_reserved_slot_has_one_deadline_for_all(void **state)
 	assert_int_equal(stats().reaped, 1);
 }
 
+static void answers_have_a_share_of_the_memory(void **state)
+{
+	struct nt_slot *one = enter("10.0.0.1", 0)->slot, *other = enter("10.0.0.1", 0)->slot;
+	struct nt_slot *next = enter("10.0.0.2", 0)->slot, *last = enter("10.0.0.3", 0)->slot;
+
+	(void)state;
+	assert_true(nt_slots_answer(&slots, one, 60)); /* alone */
+	assert_false(nt_slots_answer(&slots, other, 1));
+	assert_true(nt_slots_answer(&slots, one, 20)); /* in place of the other */
+	assert_true(nt_slots_answer(&slots, other, 30));
+	assert_true(nt_slots_answer(&slots, next, 50));
+	assert_int_equal(stats().answer_bytes, 100);
+	assert_false(nt_slots_answer(&slots, last, UINT64_MAX));
+	assert_false(nt_slots_answer(&slots, last, 1));
+	nt_slots_idle(&slots, other, 0);
+	assert_int_equal(stats().answer_bytes, 70);
+	assert_false(nt_slots_answer(&slots, last, 31));
+	assert_true(nt_slots_answer(&slots, last, 30));
+}
+
 static void a_slot_that_is_left_is_free(void **state)
 {
 	(void)state;
@@ -232,6 +254,7 @@ int main(void)
 		TEST(a_place_is_free_when_it_is_cut_off_not_when_it_is_closed),
 		TEST(each_phase_has_a_deadline_of_its_own),
 		TEST(a_reserved_slot_has_one_deadline_for_all),
+		TEST(answers_have_a_share_of_the_memory),
 		TEST(a_slot_that_is_left_is_free),
 	};
 
