@@ -36,8 +36,9 @@ struct nt_system {
 	uint64_t gap_since_ns; /* boot time when the last slice ended */
 	uint32_t processes;
 	uint64_t attached_ns, attached_since_ns; /* boot time so far; since when, 0: not now */
-	uint64_t processes_over_cap, threads_over_cap;
+	uint64_t processes_over_cap;
 	/* Of processes that have left, and single events so far. */
+	uint64_t threads_over_cap, helpers_over_cap;
 	uint64_t takers_dropped, devices_dropped, events_dropped, events;
 	uint64_t poll_end_ns; /* monotonic */
 	uint32_t polled;
@@ -233,8 +234,7 @@ static void list_members_again(struct nt_system *system)
 			continue;
 		if (nt_clock_mono_ns() >= end_ns)
 			return;
-		system->threads_over_cap +=
-			nt_system_members_add(&system->loader, pid, system->listed);
+		nt_system_members_add(&system->loader, pid, system->listed);
 	}
 }
 
@@ -302,6 +302,8 @@ static void free_slot(struct nt_system *system, uint32_t slot)
 {
 	const struct nt_host_process *process = &system->loader.process[slot];
 
+	system->threads_over_cap += process->threads_over_cap;
+	system->helpers_over_cap += process->helpers_over_cap;
 	system->takers_dropped += process->takers_dropped;
 	system->devices_dropped += process->devices_dropped;
 	system->events_dropped += process->events_dropped;
@@ -313,7 +315,7 @@ static void free_slot(struct nt_system *system, uint32_t slot)
 
 static bool has_threads(const struct nt_system *system, uint32_t slot)
 {
-	return __atomic_load_n(&system->loader.process[slot].threads, __ATOMIC_RELAXED) > 0;
+	return nt_host_taken(&system->loader.process[slot].threads) > 0;
 }
 
 static bool begin_sweep(struct nt_system *system)
@@ -395,7 +397,7 @@ void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot
 		nt_event_budget_changed(&system->budget);
 	}
 	system->enrolled_ns[slot] = attached_until(system, now_ns);
-	system->threads_over_cap += nt_system_members_add(&system->loader, pid, slot);
+	nt_system_members_add(&system->loader, pid, slot);
 }
 
 void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns)
@@ -515,9 +517,8 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 		.side_ns = system->budget.costs.side_ns,
 		.absent = loader->absent,
 		.processes_over_cap = system->processes_over_cap,
-		.threads_over_cap =
-			system->threads_over_cap + loader->programs->bss->threads_over_cap,
-		.helpers_over_cap = loader->programs->bss->helpers_over_cap,
+		.threads_over_cap = system->threads_over_cap,
+		.helpers_over_cap = system->helpers_over_cap,
 		.events = system->events,
 		.events_dropped = system->events_dropped,
 		.takers_dropped = system->takers_dropped,
@@ -531,8 +532,10 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
 		if (!system->pid[i])
 			continue; /* so that its page stays untouched */
-		stats.threads += loader->process[i].threads;
-		stats.helpers += loader->process[i].helpers;
+		stats.threads += nt_host_taken(&loader->process[i].threads);
+		stats.helpers += nt_host_taken(&loader->process[i].helpers);
+		stats.threads_over_cap += loader->process[i].threads_over_cap;
+		stats.helpers_over_cap += loader->process[i].helpers_over_cap;
 		stats.events_dropped += loader->process[i].events_dropped;
 		stats.takers_dropped += loader->process[i].takers_dropped;
 		stats.devices_dropped += loader->process[i].devices_dropped;
