@@ -232,13 +232,10 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
+	if (r == 0 && loader->mode == NT_ATTACH_SESSION)
+		r = load_session(loader, options);
 	if (r < 0)
 		return r;
-	if (loader->mode == NT_ATTACH_SESSION) {
-		r = load_session(loader, options);
-		if (r < 0)
-			return r;
-	}
 	loader->ring =
 		ring_buffer__new(bpf_map__fd(loader->call->maps.events), take_event, loader, NULL);
 	if (!loader->ring)
