@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "agent/system/quota_reader.h"
-#include "tests/bpf/host_child.h"
+#include "tests/bpf/parts/host_child.h"
 
 static char name[] = "neighbour";
 
