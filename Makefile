@@ -136,7 +136,10 @@ link_tests := -llapacke -lcmocka -lbpf -lelf -lprotobuf-c -lrdkafka -lmicrohttpd
 $(B)/test/%: $(B)/obj/tests/unit/%.o $(call archives,$(libraries))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(link_tests)
+
+# A file on FUSE in the memory of a process.
+$(B)/test/agent/stack/test_agent_stack_live: $(B)/obj/tests/attack/fuse.o
 
 .PHONY: unit
 unit: $(unit_tests:%=$(B)/test/%) ## build the unit tests

@@ -383,6 +383,7 @@ int nt_agent_open_probes(struct nt_agent *agent)
 		.capture = nt_agent_capture,
 		.detail = nt_agent_detail,
 		.verbs = nt_agent_verbs,
+		.executed = nt_agent_executed,
 		.data = agent,
 	};
 	int r;

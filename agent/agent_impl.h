@@ -224,6 +224,7 @@ void nt_agent_stalled(void *data, uint32_t pid, const struct nt_owner *owner, bo
  */
 NT_MUST_CHECK int nt_agent_open_rdma(struct nt_agent *agent);
 void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs);
+void nt_agent_executed(void *data, uint32_t pid, uint64_t boot_ns);
 const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid);
 bool nt_agent_rdma_made(struct nt_agent *agent, int library, uint32_t pid, uint64_t start_ns,
 			int result, struct nt_rank_probe *probe);

@@ -101,11 +101,11 @@ static bool traffic(void *data, const struct nt_rdma_key *key, struct nt_rdma_tr
 	return nt_traffic_map_read(agent->attach, key, ret_traffic);
 }
 
-static void forget(void *data, const struct nt_rdma_key *key)
+static bool forget(void *data, const struct nt_rdma_key *key, bool is_destroyed)
 {
 	const struct nt_agent *agent = data;
 
-	nt_traffic_map_forget(agent->attach, key);
+	return nt_traffic_map_forget(agent->attach, key, is_destroyed);
 }
 
 static bool next(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
@@ -156,6 +156,14 @@ void nt_agent_verbs(void *data, const struct nt_event_verbs *verbs)
 	if (agent->rdma)
 		nt_rdma_event(agent->rdma, verbs);
 	nt_agent_charge(agent, pid);
+}
+
+void nt_agent_executed(void *data, uint32_t pid, uint64_t boot_ns)
+{
+	struct nt_agent *agent = data;
+
+	if (agent->rdma)
+		nt_rdma_exec(agent->rdma, pid, boot_ns);
 }
 
 const struct nt_rdma_window *nt_agent_rdma_window(void *data, uint32_t pid)

@@ -49,7 +49,7 @@ static void on_system_event(void *data, uint64_t start_boot_ns, const struct nt_
 	call.kind = event_calls[event->kind].kind;
 	call.call = event_calls[event->kind].call;
 	if (event->kind == NT_HOST_EVENT_OUT || event->kind == NT_HOST_EVENT_IN)
-		call.probability = nt_system_switch_share(agent->system);
+		call.probability = nt_system_switch_share(agent->system, event->boot_ns);
 	if (event_calls[event->kind].lasts && event->value <= event->boot_ns) {
 		call.entry_boot_ns -= event->value;
 		call.return_boot_ns = event->boot_ns;
@@ -58,16 +58,13 @@ static void on_system_event(void *data, uint64_t start_boot_ns, const struct nt_
 	(void)!nt_tracker_detail(agent->tracker, event->tgid, &call, event->boot_ns);
 }
 
-/* One of a slice stands for as many as a record of it. */
 void nt_agent_count_system_events(struct nt_agent *agent, uint32_t pid)
 {
 	if (!agent->system)
 		return;
 	for (enum nt_host_event_kind kind = NT_HOST_EVENT_OUT; kind < NT_HOST_EVENT_END; kind++) {
-		double calls = (double)nt_system_take_dropped(agent->system, pid, kind);
+		const double calls = nt_system_take_dropped(agent->system, pid, kind);
 
-		if (kind == NT_HOST_EVENT_OUT || kind == NT_HOST_EVENT_IN)
-			calls /= nt_system_switch_share(agent->system);
 		if (calls > 0)
 			nt_tracker_detail_lost(agent->tracker, pid, event_calls[kind].kind, calls);
 	}

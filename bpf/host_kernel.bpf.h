@@ -46,6 +46,7 @@ struct files_struct {
 struct task_struct___host {
 	int pid, tgid;
 	unsigned int flags;
+	__u64 start_boottime;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct files_struct *files;

@@ -45,8 +45,6 @@ struct {
 	__uint(max_entries, 256 << 10); /* the agent sets it */
 } host_events SEC(".maps");
 
-/* Threads, and forked processes, that found no room. */
-__u64 threads_over_cap, helpers_over_cap;
 /* Open places that are taken. */
 struct nt_host_share owners[NT_HOST_PROCESSES], all_owners;
 /* TCP events of sockets whose process is not known, which may be no rank's. */

@@ -32,7 +32,7 @@ static __always_inline void give_thread(struct nt_host_process *process)
 
 static __always_inline bool take_helper(struct nt_host_process *process)
 {
-	return process->helpers < NT_HOST_HELPERS &&
+	return nt_host_taken(&process->helpers) < NT_HOST_HELPERS &&
 	       nt_host_take(&process->helpers, NT_HOST_OWN_HELPERS, &owner_of(process)->helpers,
 			    &all_owners.helpers, NT_HOST_OPEN_HELPERS);
 }
@@ -76,7 +76,7 @@ static __always_inline void add_thread(__u32 tid, __u32 tgid, const struct nt_ho
 	if (!process)
 		return;
 	if (!take_thread(process)) {
-		__sync_fetch_and_add(&threads_over_cap, 1);
+		__sync_fetch_and_add(&process->threads_over_cap, 1);
 		return;
 	}
 	r = bpf_map_update_elem(&threads, &tid, &thread, BPF_NOEXIST);
@@ -84,7 +84,7 @@ static __always_inline void add_thread(__u32 tid, __u32 tgid, const struct nt_ho
 		return;
 	give_thread(process);
 	if (r != ERROR_EXISTS)
-		__sync_fetch_and_add(&threads_over_cap, 1);
+		__sync_fetch_and_add(&process->threads_over_cap, 1);
 }
 
 /* A process that a rank forks, such as a worker of a data loader, is its helper. */
@@ -102,7 +102,7 @@ static __always_inline bool add_helper(__u32 tgid, const struct nt_host_member *
 			return true;
 		give_helper(process);
 	}
-	__sync_fetch_and_add(&helpers_over_cap, 1);
+	__sync_fetch_and_add(&process->helpers_over_cap, 1);
 	return false;
 }
 
@@ -120,6 +120,7 @@ static __always_inline void task_forks(const struct task_struct *parent,
 	member = *found;
 	if (tgid != parent_tgid) {
 		member.is_helper = 1;
+		member.start_ns = made->start_boottime;
 		if (!add_helper(tgid, &member))
 			return;
 	}

@@ -61,7 +61,8 @@ struct nt_verbs_totals {
 	__u64 ops; /* kernel side: post_send of the last context whose functions were sent */
 	__u64 seen, ended; /* entries in the table of traffic so far; of them, destroyed ones */
 	__u64 over_cap; /* hits of queue pairs without room in it */
-	__u64 signaled; /* entries in the table of queue pairs that signal all requests */
+	/* Entries in the table of queue pairs that signal all requests, with those that the agent deleted. */
+	__u64 signaled;
 	__u64 signaled_over_cap; /* such queue pairs without room in it */
 };
 
@@ -135,6 +136,7 @@ struct nt_rdma_watch {
 	__u32 is_polled; /* enum nt_rdma_polled */
 	__u32 window; /* changes when the traffic was read */
 	__u32 pairs_max; /* entries of the process in the table of traffic; 0: NT_RDMA_PROCESS_QPS */
+	__u32 forgotten; /* of `signaled`, those that the agent has deleted */
 };
 
 _Static_assert(sizeof(struct nt_event_verbs) == 136, "ring buffer layout");
@@ -143,6 +145,6 @@ _Static_assert(sizeof(struct nt_rdma_key) == 16, "map layout");
 _Static_assert(sizeof(struct nt_rdma_traffic) ==
 		       80 + 64 + 4 * NT_RDMA_STATUSES + 48 + 16 * NT_RDMA_OUTSTANDING,
 	       "map layout");
-_Static_assert(sizeof(struct nt_rdma_watch) == 16, "map layout");
+_Static_assert(sizeof(struct nt_rdma_watch) == 20, "map layout");
 
 #endif

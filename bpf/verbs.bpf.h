@@ -69,7 +69,8 @@ struct {
 /*
  * Queue pairs all of whose requests have a completion, by their creation. One that finds no room has
  * no latency unless its requests carry the flag themselves. An entry goes when its queue pair is
- * destroyed. The agent deletes entries, too, and knows them by events: without its event there is none.
+ * destroyed. The agent deletes entries, too, states how many, and knows them by events: without its event
+ * there is none.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -226,13 +227,21 @@ __noinline int add_attributes(__u64 at, __u32 mask, struct nt_event_verbs *event
 	return 0;
 }
 
+static __always_inline bool has_signal_room(__u32 pid, const struct nt_verbs_totals *totals)
+{
+	const struct nt_rdma_watch *watch = bpf_map_lookup_elem(&rdma_watches, &pid);
+	const __u64 forgotten = watch ? watch->forgotten : 0;
+
+	return totals->signaled < most_pairs(pid) + forgotten;
+}
+
 static __noinline int keep_signals(const struct nt_rdma_key *key, struct nt_verbs_totals *totals)
 {
 	const __u8 yes = 1;
 
 	if (!totals || bpf_map_lookup_elem(&all_signaled_qps, key))
 		return 0;
-	if (totals->signaled < most_pairs(key->pid) &&
+	if (has_signal_room(key->pid, totals) &&
 	    bpf_map_update_elem(&all_signaled_qps, key, &yes, BPF_NOEXIST) == 0)
 		__sync_fetch_and_add(&totals->signaled, 1);
 	else

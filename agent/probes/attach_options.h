@@ -47,6 +47,8 @@ struct nt_attach_options {
 	void (*detail)(void *data, const struct nt_event_detail *detail);
 	/* The same of queue pairs and devices of RDMA. */
 	void (*verbs)(void *data, const struct nt_event_verbs *verbs);
+	/* In ring order: a process that has called a probed function runs another program. */
+	void (*executed)(void *data, uint32_t pid, uint64_t boot_ns);
 	void *data;
 };
 

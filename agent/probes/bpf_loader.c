@@ -89,6 +89,8 @@ static void give_event(struct nt_bpf_loader *loader, void *record, size_t size)
 	}
 	if (nt_event_read_end(record, size, &end) == 0) {
 		keep_ended(loader, &end);
+		if (loader->executed && end.h.flags & NT_END_EXEC)
+			loader->executed(loader->gpu_data, end.h.pid, end.h.entry_ns);
 		return;
 	}
 	if (nt_event_read(record, size, &call, &id) < 0)
@@ -226,16 +228,14 @@ int nt_bpf_loader_load(struct nt_bpf_loader *loader, const struct nt_attach_opti
 	loader->capture = options->capture;
 	loader->detail = options->detail;
 	loader->verbs = options->verbs;
+	loader->executed = options->executed;
 	loader->gpu_data = options->data;
 	configure_call(loader->call, options, loader->mode != NT_ATTACH_PERF);
 	r = call_bpf__load(loader->call);
+	if (r == 0 && loader->mode == NT_ATTACH_SESSION)
+		r = load_session(loader, options);
 	if (r < 0)
 		return r;
-	if (loader->mode == NT_ATTACH_SESSION) {
-		r = load_session(loader, options);
-		if (r < 0)
-			return r;
-	}
 	loader->ring =
 		ring_buffer__new(bpf_map__fd(loader->call->maps.events), take_event, loader, NULL);
 	if (!loader->ring)

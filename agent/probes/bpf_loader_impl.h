@@ -40,6 +40,7 @@ struct nt_bpf_loader {
 	void (*capture)(void *data, const struct nt_event_capture *capture); /* or NULL */
 	void (*detail)(void *data, const struct nt_event_detail *detail); /* or NULL */
 	void (*verbs)(void *data, const struct nt_event_verbs *verbs); /* or NULL */
+	void (*executed)(void *data, uint32_t pid, uint64_t boot_ns); /* or NULL */
 	void *gpu_data; /* of both */
 	struct nt_event_gpu gpu; /* the current one */
 	unsigned int polled;

@@ -52,13 +52,29 @@ struct nt_rdma_process *nt_rdma_find_process(const struct nt_rdma *rdma, uint32_
 	return process;
 }
 
-void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
-			 struct nt_queue_pair *pair)
+/* The kernel side counts those that signal all, and is told of each that goes before its queue pair. */
+static void forget_key(struct nt_rdma *rdma, struct nt_rdma_process *process,
+		       const struct nt_rdma_key *key, bool is_destroyed)
 {
-	rdma->hooks.forget(rdma->hooks.data, &pair->key);
+	if (!rdma->hooks.forget(rdma->hooks.data, key, is_destroyed))
+		return;
+	process->watch.forgotten++;
+	nt_rdma_watch_process(rdma, process);
+}
+
+static void remove_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
+			struct nt_queue_pair *pair)
+{
 	nt_queue_pairs_remove(&process->pairs, pair);
 	rdma->pairs--;
 	process->owner->pairs--;
+}
+
+void nt_rdma_forget_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
+			 struct nt_queue_pair *pair)
+{
+	forget_key(rdma, process, &pair->key, pair->is_ended);
+	remove_pair(rdma, process, pair);
 }
 
 void nt_rdma_free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
@@ -71,8 +87,10 @@ void nt_rdma_free_process(struct nt_rdma *rdma, struct nt_rdma_process *process)
 	}
 	if (process->is_watched)
 		rdma->hooks.watch(rdma->hooks.data, process->pid, NULL);
-	while (process->pairs.table)
-		nt_rdma_forget_pair(rdma, process, process->pairs.table);
+	while (process->pairs.table) {
+		(void)rdma->hooks.forget(rdma->hooks.data, &process->pairs.table->key, false);
+		remove_pair(rdma, process, process->pairs.table);
+	}
 	rdma->stats.queue_pairs_over_cap += process->pairs.over_cap;
 	nt_closep(&process->fd);
 	nt_rdma_share_leave(rdma, process);
@@ -150,6 +168,26 @@ void nt_rdma_end(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns)
 		nt_rdma_free_process(rdma, process);
 }
 
+void nt_rdma_exec(struct nt_rdma *rdma, uint32_t pid, uint64_t boot_ns)
+{
+	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid), before;
+
+	if (!process)
+		return;
+	before = *process;
+	nt_rdma_free_process(rdma, process);
+	if (before.is_rank)
+		nt_rdma_add(rdma, pid, before.start_ns, boot_ns);
+	else if (before.level)
+		(void)take_started(rdma, pid, before.start_ns);
+	process = nt_rdma_find_process(rdma, pid);
+	if (!process)
+		return;
+	process->level = before.level;
+	process->is_shed = before.is_shed;
+	process->is_sliced = before.is_sliced;
+}
+
 void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint32_t level)
 {
 	struct nt_rdma_process *process = nt_rdma_find_process(rdma, pid);
@@ -203,7 +241,7 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		if (pair)
 			end_pair(rdma, process, pair);
 		else
-			rdma->hooks.forget(rdma->hooks.data, &key);
+			forget_key(rdma, process, &key, true);
 		return;
 	}
 	if (process->owner->verbs++ >= NT_RDMA_VERBS) {
@@ -216,7 +254,7 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		nt_queue_pair_reset(pair);
 	if (!nt_queue_pairs_find(&process->pairs, &key) && !nt_rdma_share_admit(rdma, process)) {
 		process->pairs.over_cap++;
-		rdma->hooks.forget(rdma->hooks.data, &key);
+		forget_key(rdma, process, &key, false);
 		return;
 	}
 	held = HASH_COUNT(process->pairs.table);
@@ -224,7 +262,7 @@ static void note_pair(struct nt_rdma *rdma, struct nt_rdma_process *process,
 	rdma->pairs += HASH_COUNT(process->pairs.table) - held;
 	process->owner->pairs += HASH_COUNT(process->pairs.table) - held;
 	if (!pair) {
-		rdma->hooks.forget(rdma->hooks.data, &key);
+		forget_key(rdma, process, &key, false);
 		return;
 	}
 	if (event->post_send && process->post && event->post_send != process->post)
@@ -245,7 +283,8 @@ void nt_rdma_event(struct nt_rdma *rdma, const struct nt_event_verbs *event)
 	rdma->now_ns = event->h.entry_ns > rdma->now_ns ? event->h.entry_ns : rdma->now_ns;
 	if (!process) {
 		if (event->qpn || event->qp)
-			rdma->hooks.forget(rdma->hooks.data, &key);
+			(void)rdma->hooks.forget(rdma->hooks.data, &key,
+						 event->verb == NT_VERB_DESTROY_QP);
 		return;
 	}
 	if (!process->seen_ns)

@@ -60,7 +60,8 @@ struct nt_rdma_hooks {
 	/* False: it has had no traffic. */
 	bool (*traffic)(void *data, const struct nt_rdma_key *key,
 			struct nt_rdma_traffic *ret_traffic);
-	void (*forget)(void *data, const struct nt_rdma_key *key);
+	/* As nt_traffic_map_forget(). */
+	bool (*forget)(void *data, const struct nt_rdma_key *key, bool is_destroyed);
 	/* The key after this one, or the first one (NULL), in no order. False: there is none. */
 	bool (*next)(void *data, enum nt_rdma_table table, const struct nt_rdma_key *key,
 		     struct nt_rdma_key *ret_key);
@@ -107,6 +108,9 @@ void nt_rdma_event(struct nt_rdma *rdma, const struct nt_event_verbs *event);
 /* A process has become a rank; has ended, or is no longer watched. */
 void nt_rdma_add(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
 void nt_rdma_end(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns);
+
+/* In ring order with the events: the process runs another program, which has none of its queue pairs. */
+void nt_rdma_exec(struct nt_rdma *rdma, uint32_t pid, uint64_t boot_ns);
 
 /* Level 0: sampled, as at first. */
 void nt_rdma_set_level(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint32_t level);

@@ -81,7 +81,7 @@ static void sweep_keys(struct nt_rdma *rdma, enum nt_rdma_table table)
 		at = next;
 		has_next = rdma->hooks.next(rdma->hooks.data, table, &at, &next);
 		if (!nt_rdma_find_process(rdma, at.pid) && has_ended(rdma, at.pid))
-			rdma->hooks.forget(rdma->hooks.data, &at);
+			(void)rdma->hooks.forget(rdma->hooks.data, &at, false);
 	}
 	rdma->walk[table].has_key = has_next;
 	rdma->walk[table].key = next;

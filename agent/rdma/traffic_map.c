@@ -19,12 +19,13 @@ bool nt_traffic_map_read(const struct nt_attach *attach, const struct nt_rdma_ke
 	return bpf_map_lookup_elem(maps_of(attach).traffic, key, ret_traffic) == 0;
 }
 
-void nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_key *key)
+bool nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_key *key,
+			   bool is_destroyed)
 {
 	const struct nt_bpf_loader_rdma maps = maps_of(attach);
 
 	(void)bpf_map_delete_elem(maps.traffic, key);
-	(void)bpf_map_delete_elem(maps.all_signaled, key);
+	return !is_destroyed && bpf_map_delete_elem(maps.all_signaled, key) == 0;
 }
 
 bool nt_traffic_map_next(const struct nt_attach *attach, enum nt_rdma_table table,

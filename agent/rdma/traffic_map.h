@@ -13,8 +13,12 @@
 /* False: the queue pair has had no traffic while it was observed. */
 bool nt_traffic_map_read(const struct nt_attach *attach, const struct nt_rdma_key *key,
 			 struct nt_rdma_traffic *ret_traffic);
-/* Deletes what is kept of a queue pair. */
-void nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_key *key);
+/*
+ * Deletes what is kept of a queue pair. is_destroyed: the kernel side itself has deleted it from those that
+ * signal all; if one is there, it is another one with its number. True: it was one of those.
+ */
+bool nt_traffic_map_forget(const struct nt_attach *attach, const struct nt_rdma_key *key,
+			   bool is_destroyed);
 /*
  * The key after this one, or the first one, in no order. If it is gone, the walk begins anew. False: there
  * is none.

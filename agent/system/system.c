@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/system/slice_estimate.h"
+#include "agent/system/switch_share.h"
 #include "agent/system/system_impl.h"
 #include "common/system/clock.h"
 #include "host.skel.h"
@@ -24,6 +25,8 @@ struct nt_system {
 	struct nt_system_options options;
 	struct nt_system_loader loader;
 	struct nt_event_budget budget;
+	struct nt_switch_share share;
+	struct nt_dropped_events dropped[NT_HOST_PROCESSES];
 	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free; or LEAVING */
 	struct nt_system_sweep sweep;
 	uint32_t leaving; /* slots */
@@ -36,8 +39,9 @@ struct nt_system {
 	uint64_t gap_since_ns; /* boot time when the last slice ended */
 	uint32_t processes;
 	uint64_t attached_ns, attached_since_ns; /* boot time so far; since when, 0: not now */
-	uint64_t processes_over_cap, threads_over_cap;
+	uint64_t processes_over_cap;
 	/* Of processes that have left, and single events so far. */
+	uint64_t threads_over_cap, helpers_over_cap;
 	uint64_t takers_dropped, devices_dropped, events_dropped, events;
 	uint64_t poll_end_ns; /* monotonic */
 	uint32_t polled;
@@ -71,15 +75,14 @@ static int take_event(void *data, void *record, size_t bytes)
 	return 0;
 }
 
-uint64_t nt_system_take_dropped(struct nt_system *system, uint32_t pid,
-				enum nt_host_event_kind kind)
+double nt_system_take_dropped(struct nt_system *system, uint32_t pid, enum nt_host_event_kind kind)
 {
 	const uint32_t slot = pid ? slot_of(system, pid) : NT_HOST_PROCESSES;
 
 	if (slot == NT_HOST_PROCESSES || (unsigned int)kind >= NT_HOST_EVENT_END)
 		return 0;
-	return __atomic_exchange_n(&system->loader.process[slot].dropped[kind], 0,
-				   __ATOMIC_RELAXED);
+	return nt_dropped_events_take(&system->dropped[slot], system->loader.process[slot].dropped,
+				      kind, system->share.now);
 }
 
 void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
@@ -91,8 +94,10 @@ void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_
 	if (slot == NT_HOST_PROCESSES || system->start_boot_ns[slot] != start_boot_ns)
 		return;
 	process = &system->loader.process[slot];
-	if (!process->level) /* what was dropped until the former end is no part of it */
+	if (!process->level) { /* what was dropped until the former end is no part of it */
 		memset(process->dropped, 0, sizeof(process->dropped));
+		system->dropped[slot] = (struct nt_dropped_events){0};
+	}
 	__atomic_store_n(&process->level, level, __ATOMIC_RELAXED);
 }
 
@@ -233,8 +238,7 @@ static void list_members_again(struct nt_system *system)
 			continue;
 		if (nt_clock_mono_ns() >= end_ns)
 			return;
-		system->threads_over_cap +=
-			nt_system_members_add(&system->loader, pid, system->listed);
+		nt_system_members_add(&system->loader, pid, system->listed);
 	}
 }
 
@@ -253,6 +257,21 @@ static void set_attached(struct nt_system *system, uint64_t now_ns)
 	}
 }
 
+/* What was dropped until now has the share that held until now. */
+static void change_share(struct nt_system *system)
+{
+	const double share = is_sliced(system) ? system->budget.share : 1.0;
+
+	if (share == system->share.now)
+		return;
+	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++)
+		if (system->pid[i] && system->loader.process[i].level)
+			nt_dropped_events_settle(&system->dropped[i],
+						 system->loader.process[i].dropped,
+						 system->share.now);
+	nt_switch_share_set(&system->share, share, nt_clock_boot_ns());
+}
+
 /* Slices begin and end at a reading of the load, which goes on; anything else begins anew. */
 static void change_state(struct nt_system *system, enum nt_event_budget_state was, uint64_t now_ns)
 {
@@ -261,6 +280,7 @@ static void change_state(struct nt_system *system, enum nt_event_budget_state wa
 	if (was == NT_EVENT_BUDGET_BETWEEN)
 		begin_slice(system, now_ns - system->gap_since_ns);
 	set_attached(system, now_ns);
+	change_share(system);
 	if (state == NT_EVENT_BUDGET_BETWEEN)
 		end_slice_of(system, now_ns);
 	else if (state == NT_EVENT_BUDGET_NOTHING)
@@ -302,6 +322,8 @@ static void free_slot(struct nt_system *system, uint32_t slot)
 {
 	const struct nt_host_process *process = &system->loader.process[slot];
 
+	system->threads_over_cap += process->threads_over_cap;
+	system->helpers_over_cap += process->helpers_over_cap;
 	system->takers_dropped += process->takers_dropped;
 	system->devices_dropped += process->devices_dropped;
 	system->events_dropped += process->events_dropped;
@@ -313,7 +335,7 @@ static void free_slot(struct nt_system *system, uint32_t slot)
 
 static bool has_threads(const struct nt_system *system, uint32_t slot)
 {
-	return __atomic_load_n(&system->loader.process[slot].threads, __ATOMIC_RELAXED) > 0;
+	return nt_host_taken(&system->loader.process[slot].threads) > 0;
 }
 
 static bool begin_sweep(struct nt_system *system)
@@ -395,7 +417,7 @@ void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot
 		nt_event_budget_changed(&system->budget);
 	}
 	system->enrolled_ns[slot] = attached_until(system, now_ns);
-	system->threads_over_cap += nt_system_members_add(&system->loader, pid, slot);
+	nt_system_members_add(&system->loader, pid, slot);
 }
 
 void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns)
@@ -495,9 +517,9 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 	return true;
 }
 
-double nt_system_switch_share(const struct nt_system *system)
+double nt_system_switch_share(const struct nt_system *system, uint64_t boot_ns)
 {
-	return is_sliced(system) ? system->budget.share : 1.0;
+	return nt_switch_share_at(&system->share, boot_ns);
 }
 
 void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret_stats)
@@ -515,9 +537,8 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 		.side_ns = system->budget.costs.side_ns,
 		.absent = loader->absent,
 		.processes_over_cap = system->processes_over_cap,
-		.threads_over_cap =
-			system->threads_over_cap + loader->programs->bss->threads_over_cap,
-		.helpers_over_cap = loader->programs->bss->helpers_over_cap,
+		.threads_over_cap = system->threads_over_cap,
+		.helpers_over_cap = system->helpers_over_cap,
 		.events = system->events,
 		.events_dropped = system->events_dropped,
 		.takers_dropped = system->takers_dropped,
@@ -531,8 +552,10 @@ void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
 		if (!system->pid[i])
 			continue; /* so that its page stays untouched */
-		stats.threads += loader->process[i].threads;
-		stats.helpers += loader->process[i].helpers;
+		stats.threads += nt_host_taken(&loader->process[i].threads);
+		stats.helpers += nt_host_taken(&loader->process[i].helpers);
+		stats.threads_over_cap += loader->process[i].threads_over_cap;
+		stats.helpers_over_cap += loader->process[i].helpers_over_cap;
 		stats.events_dropped += loader->process[i].events_dropped;
 		stats.takers_dropped += loader->process[i].takers_dropped;
 		stats.devices_dropped += loader->process[i].devices_dropped;
@@ -552,6 +575,7 @@ int nt_system_new(const struct nt_system_options *options, struct nt_system **re
 	system->options = *options;
 	system->budget.budget = options->budget;
 	system->listed = NT_HOST_PROCESSES;
+	system->share.now = 1.0;
 	r = nt_system_loader_open(&system->loader, options->ring_bytes, take_event, system);
 	if (r < 0)
 		return r;

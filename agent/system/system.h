@@ -76,9 +76,11 @@ bool nt_system_read(struct nt_system *system, uint32_t pid, uint32_t tid,
 void nt_system_set_level(struct nt_system *system, uint32_t pid, uint64_t start_boot_ns,
 			 uint32_t level);
 
-/* Single events of the process that were dropped since the last call. */
-uint64_t nt_system_take_dropped(struct nt_system *system, uint32_t pid,
-				enum nt_host_event_kind kind);
+/*
+ * Single events of the process that were dropped since the last call: a context switch stands for as many as
+ * the share then says.
+ */
+double nt_system_take_dropped(struct nt_system *system, uint32_t pid, enum nt_host_event_kind kind);
 
 /*
  * Reports single events, at most 1 ms of them; removes what ranks that have left leave in the tables.
@@ -92,8 +94,8 @@ void nt_system_poll(struct nt_system *system);
  */
 bool nt_system_tick(struct nt_system *system, uint64_t boot_ns, double busy_cores);
 
-/* Part of the time in which context switches are observed: in slices less than 1. */
-double nt_system_switch_share(const struct nt_system *system);
+/* Part of the time in which context switches are observed: in slices less than 1. boot_ns: of an event. */
+double nt_system_switch_share(const struct nt_system *system, uint64_t boot_ns);
 
 void nt_system_stats(const struct nt_system *system, struct nt_system_stats *ret_stats);
 

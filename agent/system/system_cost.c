@@ -89,7 +89,7 @@ static void measure(struct nt_system_loader *loader, uint32_t slot, const struct
 	nt_system_loader_set(loader, NT_EVENT_BUDGET_NO_INTERRUPTS);
 	passed_ns = time_turns(pair);
 	loader->process[slot] = (struct nt_host_process){.tgid = (uint32_t)getpid()};
-	(void)nt_system_members_add(loader, (uint32_t)getpid(), slot);
+	nt_system_members_add(loader, (uint32_t)getpid(), slot);
 	observed_ns = time_turns(pair);
 	sweep.is_swept[slot] = true;
 	nt_system_shares_close(loader, (uint32_t)getpid(), slot);

@@ -45,9 +45,13 @@ uint64_t nt_system_loader_missed(const struct nt_system_loader *loader);
 
 /*
  * agent/system/system_members.c: puts a rank into the maps, with its threads and the processes that it
- * has forked, for at most 20 ms. Returns the number of threads left out.
+ * has forked, for at most 20 ms. What is left out is counted in its slot.
  */
-uint64_t nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
+void nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
+
+/* True: `known` is no forked process of the slot that started then; start_ns 0: at a time not known. */
+bool nt_system_members_is_stale(const struct nt_host_member *known, uint32_t slot,
+				uint64_t start_ns);
 
 /* Removes the threads of ranks that have left, in one pass of several turns. */
 struct nt_system_sweep {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/host/proc.h"
 #include "agent/system/system_impl.h"
 #include "common/base/parse_number.h"
 #include "common/system/clock.h"
@@ -22,13 +23,14 @@ enum {
 	FOLDER_LINKS = 2, /* of a folder without subfolders */
 };
 
+#define TICK_NS (NT_SECOND / 100) /* the coarsest unit of /proc */
 #define LIST_NS (20 * NT_MILLISECOND) /* of processor time, so that the loop is not held up */
 
 /* One rank that is listed. */
 struct listing {
 	const struct nt_system_loader *loader;
 	uint64_t end_ns; /* of the thread's processor time */
-	uint64_t left_out;
+	uint32_t left_out, helpers_left_out; /* threads; forked processes without room */
 	uint32_t looks;
 	bool is_over; /* the time is used up */
 };
@@ -117,7 +119,7 @@ static void each_task(struct listing *listing, uint32_t tgid, const struct nt_ho
 		fn(listing, tgid, tid, member);
 	}
 	if (listing->is_over && fstat(dirfd(dir), &st) == 0 && st.st_nlink > seen + FOLDER_LINKS)
-		listing->left_out += st.st_nlink - FOLDER_LINKS - seen;
+		listing->left_out += (uint32_t)(st.st_nlink - FOLDER_LINKS - seen);
 	(void)closedir(dir);
 }
 
@@ -130,15 +132,50 @@ static void add_task(struct listing *listing, uint32_t tgid, uint32_t tid,
 
 /* ---- forked processes ------------------------------------------------------------------------ */
 
+/* 0: it has ended. */
+static uint64_t start_of(uint32_t pid)
+{
+	uint64_t start_ns;
+
+	return nt_proc_start_ns(pid, &start_ns) < 0 ? 0 : start_ns;
+}
+
+bool nt_system_members_is_stale(const struct nt_host_member *known, uint32_t slot,
+				uint64_t start_ns)
+{
+	/* /proc has the start in ticks. */
+	return known->is_helper && (known->slot != slot ||
+				    (start_ns && known->start_ns / TICK_NS != start_ns / TICK_NS));
+}
+
+/* With its main thread, which has the same number. */
+static void drop_stale(const struct nt_system_loader *loader, uint32_t pid)
+{
+	struct nt_host_thread thread;
+
+	nt_system_shares_drop_member(loader, pid);
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.threads), &pid, &thread) == 0)
+		nt_system_shares_drop_thread(loader, pid, thread.slot);
+}
+
+/* What is known by its number may be of an earlier process, whose end was not observed. */
 static void add_helper(struct listing *listing, uint32_t pid, uint32_t slot)
 {
-	const struct nt_host_member helper = {.slot = slot, .is_helper = 1};
+	struct nt_host_member helper = {.slot = slot, .is_helper = 1}, known;
 	const struct nt_system_loader *loader = listing->loader;
 
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.members), &pid, &known) == 0) {
+		helper.start_ns = start_of(pid);
+		if (!nt_system_members_is_stale(&known, slot, helper.start_ns))
+			return;
+		drop_stale(loader, pid);
+	}
 	if (!nt_system_shares_take_helper(loader, slot)) {
-		__atomic_fetch_add(&loader->programs->bss->helpers_over_cap, 1, __ATOMIC_RELAXED);
+		listing->helpers_left_out++;
 		return;
 	}
+	if (!helper.start_ns)
+		helper.start_ns = start_of(pid);
 	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.members), &pid, &helper,
 				BPF_NOEXIST) < 0) {
 		if (errno != EEXIST)
@@ -188,17 +225,21 @@ static void add_children(struct listing *listing, uint32_t tgid, uint32_t tid,
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-uint64_t nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot)
+void nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot)
 {
 	struct listing listing = {.loader = loader, .end_ns = own_cpu_ns() + LIST_NS};
+	struct nt_host_process *process = &loader->process[slot];
 	const struct nt_host_member member = {.slot = slot};
 
 	/* First the process: threads that it makes from then on are added in the kernel. */
 	nt_system_shares_drop_member(loader, pid);
 	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.members), &pid, &member,
-				BPF_ANY) < 0)
-		return 1;
+				BPF_ANY) < 0) {
+		nt_host_left_out(&process->threads_over_cap, 1);
+		return;
+	}
 	each_task(&listing, pid, &member, add_task);
 	each_task(&listing, pid, &member, add_children);
-	return listing.left_out;
+	nt_host_left_out(&process->threads_over_cap, listing.left_out);
+	nt_host_left_out(&process->helpers_over_cap, listing.helpers_left_out);
 }

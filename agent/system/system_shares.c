@@ -55,7 +55,7 @@ bool nt_system_shares_take_helper(const struct nt_system_loader *loader, uint32_
 {
 	uint32_t *helpers = &loader->process[slot].helpers;
 
-	return __atomic_load_n(helpers, __ATOMIC_RELAXED) < NT_HOST_HELPERS &&
+	return nt_host_taken(helpers) < NT_HOST_HELPERS &&
 	       nt_host_take(helpers, NT_HOST_OWN_HELPERS, &owner_of(loader, slot)->helpers,
 			    &loader->programs->bss->all_owners.helpers, NT_HOST_OPEN_HELPERS);
 }
@@ -110,7 +110,7 @@ void nt_system_shares_close(const struct nt_system_loader *loader, uint32_t pid,
 
 	if (bpf_map_lookup_elem(fd, &pid, &member) == 0 && member.slot == slot)
 		nt_system_shares_drop_member(loader, pid);
-	if (!__atomic_load_n(&loader->process[slot].helpers, __ATOMIC_RELAXED))
+	if (!nt_host_taken(&loader->process[slot].helpers))
 		return;
 	while (!is_last) {
 		const uint32_t n =
@@ -148,9 +148,9 @@ void nt_system_shares_clear(const struct nt_system_loader *loader, uint32_t slot
 {
 	struct nt_host_process *process = &loader->process[slot];
 
-	while (__atomic_load_n(&process->threads, __ATOMIC_RELAXED))
+	while (nt_host_taken(&process->threads))
 		nt_system_shares_give_thread(loader, slot);
-	while (__atomic_load_n(&process->helpers, __ATOMIC_RELAXED))
+	while (nt_host_taken(&process->helpers))
 		nt_system_shares_give_helper(loader, slot);
 	*process = (struct nt_host_process){0};
 }

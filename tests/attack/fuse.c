@@ -96,6 +96,8 @@ static void serve_one(struct fuse *fuse, const struct fuse_in_header *in)
 		answer(fuse, in->unique, 0, &attr, sizeof(attr));
 		return;
 	case FUSE_OPEN:
+		fuse->opened++;
+		/* fall through */
 	case FUSE_OPENDIR:
 		answer(fuse, in->unique, 0, &opened, sizeof(opened));
 		return;

@@ -21,6 +21,7 @@ struct fuse {
 	size_t size;
 	atomic_bool stalls;
 	atomic_uint stalled; /* requests that were not answered */
+	atomic_uint opened; /* times that the file was opened */
 	pthread_t thread;
 };
 

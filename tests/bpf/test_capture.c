@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is multiplied while streams capture, with stand-ins that return what they are told. */
-#include "tests/bpf/gemm_calls.h"
+#include "tests/bpf/parts/gemm_calls.h"
 
 enum {
 	STREAM = 0x100,

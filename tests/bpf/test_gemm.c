@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include "tests/bpf/gemm_calls.h"
+#include "tests/bpf/parts/gemm_calls.h"
 
 /* ---- what is compared ------------------------------------------------------------------------ */
 

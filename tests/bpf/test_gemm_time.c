@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 
 #include "plugin/mark.h"
-#include "tests/bpf/gemm_calls.h"
+#include "tests/bpf/parts/gemm_calls.h"
 
 NT_MARK_SEMAPHORE(gpu_records);
 

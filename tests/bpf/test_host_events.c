@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "agent/system/quota_reader.h"
-#include "tests/bpf/host_child.h"
+#include "tests/bpf/parts/host_child.h"
 
 static char name[] = "neighbour";
 
@@ -290,8 +290,8 @@ static void single_events_come_from_level_1_on_and_are_bounded(void **state)
 	host_pause_ms(20);
 	nt_system_stats(test->system, &stats);
 	for (enum nt_host_event_kind kind = NT_HOST_EVENT_OUT; kind < NT_HOST_EVENT_END; kind++)
-		dropped[kind] = nt_system_take_dropped(test->system, (uint32_t)pid, kind);
-	again = nt_system_take_dropped(test->system, (uint32_t)pid, NT_HOST_EVENT_OUT);
+		dropped[kind] = (uint64_t)nt_system_take_dropped(test->system, (uint32_t)pid, kind);
+	again = (uint64_t)nt_system_take_dropped(test->system, (uint32_t)pid, NT_HOST_EVENT_OUT);
 	nt_system_leave(test->system, (uint32_t)pid, 7);
 	host_stop(pid);
 	assert_true(test->events >= 100);
@@ -411,7 +411,7 @@ static void between_slices_waits_are_estimated(void **state)
 	printf("# %d s with 2 slices: asleep %.2f of the time\n", seconds, part);
 	host_stop(pid);
 	host_stop(often);
-	assert_true(nt_system_switch_share(system) < 1.0);
+	assert_true(nt_system_switch_share(system, nt_clock_boot_ns()) < 1.0);
 	assert_int_equal(stats.slices, slices + 2);
 	assert_true(seconds > 3);
 	assert_true(part > 0.4 && part < 0.95);

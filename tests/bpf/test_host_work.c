@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 
-#include "tests/bpf/host_child.h"
+#include "tests/bpf/parts/host_child.h"
 
 enum {
 	FILE_BYTES = 64 << 20,

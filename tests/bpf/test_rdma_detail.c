@@ -18,12 +18,19 @@ static struct nt_rank_probe *probe;
 static enum nt_attach_mode mode_now;
 static struct nt_event_detail detail[DETAILS_MAX];
 static size_t details;
+static uint32_t executed; /* the last process that ran another program */
 
 static void keep_record(void *data, const struct nt_event_detail *event)
 {
 	(void)data;
 	if (details < DETAILS_MAX)
 		detail[details++] = *event;
+}
+
+static void keep_executed(void *data, uint32_t pid, uint64_t boot_ns)
+{
+	(void)data, (void)boot_ns;
+	executed = pid;
 }
 
 static size_t poll_records(void)
@@ -52,6 +59,7 @@ static int attach_posts(void **state)
 
 	(void)state;
 	options.detail = keep_record;
+	options.executed = keep_executed;
 	harness_init(&shared, &options);
 	assert_true(fake_verbs_open(&fake));
 	assert_int_equal(nt_provider_file_read((uint32_t)getpid(), fd,
@@ -240,11 +248,65 @@ static void another_program_of_a_process_has_registered_nothing(void **state)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	totals = (struct nt_verbs_totals){0};
 	(void)nt_attach_verbs(shared.attach, (uint32_t)pid, &totals);
+	for (int i = 0; i < 500 && executed != (uint32_t)pid; i++) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+		(void)harness_poll(&shared);
+	}
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	(void)(close(go[0]) | close(go[1]) | close(done[0]) | close(done[1]));
 	assert_true(did_register);
 	assert_int_equal(totals.registrations, 0);
+	assert_int_equal(executed, pid);
+}
+
+static bool signals_all(const struct ibv_qp *qp)
+{
+	const struct nt_rdma_key wanted = {
+		.pid = (uint32_t)getpid(), .qpn = qp->qp_num, .context = (uintptr_t)qp->context};
+	struct nt_rdma_key key, at;
+	bool has_next = nt_traffic_map_next(shared.attach, NT_RDMA_SIGNALED, NULL, &key);
+
+	for (; has_next && memcmp(&key, &wanted, sizeof(key)) != 0;
+	     has_next = nt_traffic_map_next(shared.attach, NT_RDMA_SIGNALED, &at, &key))
+		at = key;
+	return has_next;
+}
+
+/* After the test before, as the library is attached. */
+static void what_the_agent_deletes_leaves_its_place_once_it_says_so(void **state)
+{
+	struct ibv_qp *first = fake_verbs_qp(&fake, 1), *second, *third;
+	const struct nt_rdma_key key = {.pid = (uint32_t)getpid(),
+					.qpn = first->qp_num,
+					.context = (uintptr_t)first->context};
+	struct nt_verbs_totals totals;
+	struct nt_rdma_watch watch = {0};
+
+	(void)state;
+	(void)harness_poll(&shared);
+	assert_true(signals_all(first));
+	assert_true(nt_attach_verbs(shared.attach, key.pid, &totals));
+	watch.pairs_max = (uint32_t)totals.signaled;
+	nt_traffic_map_watch(shared.attach, key.pid, &watch);
+	assert_false(nt_traffic_map_forget(shared.attach, &key, true));
+	assert_true(signals_all(first));
+	assert_true(nt_traffic_map_forget(shared.attach, &key, false));
+	assert_false(signals_all(first));
+	second = fake_verbs_qp(&fake, 1);
+	assert_false(signals_all(second));
+	watch.forgotten = 1;
+	nt_traffic_map_watch(shared.attach, key.pid, &watch);
+	third = fake_verbs_qp(&fake, 1);
+	assert_true(signals_all(third));
+	/* The end of the first one is no end of another. */
+	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(first), 0);
+	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(second), 0);
+	assert_true(signals_all(third));
+	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(third), 0);
+	assert_false(signals_all(third));
+	nt_traffic_map_watch(shared.attach, key.pid, NULL);
+	(void)harness_poll(&shared);
 }
 
 int main(void)
@@ -255,6 +317,7 @@ int main(void)
 		cmocka_unit_test(hostile_posts_are_records_of_what_was_read),
 		cmocka_unit_test(a_flood_of_posts_is_sampled),
 		cmocka_unit_test(another_program_of_a_process_has_registered_nothing),
+		cmocka_unit_test(what_the_agent_deletes_leaves_its_place_once_it_says_so),
 	};
 	static const enum nt_attach_mode modes[] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI,
 						    NT_ATTACH_PERF};

@@ -91,10 +91,10 @@ static bool traffic(void *data, const struct nt_rdma_key *key, struct nt_rdma_tr
 	return nt_traffic_map_read(run.h.attach, key, ret_traffic);
 }
 
-static void forget(void *data, const struct nt_rdma_key *key)
+static bool forget(void *data, const struct nt_rdma_key *key, bool is_destroyed)
 {
 	(void)data;
-	nt_traffic_map_forget(run.h.attach, key);
+	return nt_traffic_map_forget(run.h.attach, key, is_destroyed);
 }
 
 static void watch(void *data, uint32_t pid, const struct nt_rdma_watch *watch)

@@ -11,7 +11,7 @@ tests='test_rows test_calls test_process_counters test_shares test_discover'
 tests+=' test_gpu_batch test_event_query test_capture test_rdma test_rdma_detail'
 # Tracepoints that are passed all the time: patched while another virtual CPU of its own thread runs into them, the
 # guest dies or stands still. One thread emulates all.
-of_one_thread='test_host_events test_host_work test_sockets'
+of_one_thread='test_host_events test_host_work test_host_handlers test_sockets'
 # More than half of the time: places of probes, how the ring fills, what Python programs map, multiplications and
 # their times, collections of Python, single calls, files of libraries.
 [ "${PART:-}" = short ] || tests+=' test_attach test_ring test_python test_gemm test_gemm_time test_gc_probe test_detail test_discover_files'

@@ -102,16 +102,17 @@ static inline size_t find_kept(const struct nt_rdma_key *key)
 	return i;
 }
 
-static inline void forget(void *data, const struct nt_rdma_key *key)
+static inline bool forget(void *data, const struct nt_rdma_key *key, bool is_destroyed)
 {
 	const size_t i = find_kept(key);
 
 	(void)data;
 	world.forgets++;
-	if (i == world.kept_count)
-		return;
+	if (is_destroyed || i == world.kept_count)
+		return false;
 	world.kept_count--;
 	memmove(&world.kept[i], &world.kept[i + 1], (world.kept_count - i) * sizeof(world.kept[0]));
+	return true;
 }
 
 /* As the kernel: after a key that is gone comes the first one. */

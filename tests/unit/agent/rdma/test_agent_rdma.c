@@ -372,6 +372,56 @@ static void another_process_with_the_pid_begins_anew(void **state)
 	nt_rdma_free(rdma);
 }
 
+/* The number and the start of the process are as before. */
+static void another_program_of_a_process_begins_anew(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+	const struct nt_rdma_window *w;
+	struct nt_rdma_stats stats;
+
+	(void)state;
+	nt_rdma_set_level(rdma, PID, START_NS, 1);
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	create(rdma, QPN);
+	nt_rdma_tick(rdma, NOW_NS, 5 * NT_SECOND);
+	find_provider(rdma);
+	nt_rdma_tick(rdma, NOW_NS, 5 * NT_SECOND);
+	make(rdma, NT_LIBRARY_RDMA_POST, NOW_NS);
+	nt_rdma_exec(rdma, PID, NOW_NS);
+	nt_rdma_stats(rdma, &stats);
+	assert_int_equal(stats.processes, 1);
+	assert_int_equal(stats.queue_pairs + stats.attached, 0);
+	assert_int_equal(world.detaches, 1);
+	assert_int_equal(world.forgets, 1);
+	assert_int_equal(world.unwatches, 1);
+	assert_null(nt_rdma_take_window(rdma, PID, NOW_NS));
+	/* It is a rank at level 1 as before, and its provider is searched anew. */
+	create(rdma, QPN + 1);
+	nt_rdma_tick(rdma, NOW_NS, 5 * NT_SECOND);
+	assert_int_equal(world.finds, 2);
+	find_provider(rdma);
+	nt_rdma_tick(rdma, NOW_NS, 5 * NT_SECOND);
+	assert_int_equal(world.attaches[0], 2);
+	w = nt_rdma_take_window(rdma, PID, NOW_NS);
+	assert_true(w && w->pairs == 1 && w->pair[0].qpn == QPN + 1);
+	nt_rdma_free(rdma);
+}
+
+static void of_another_program_of_no_rank_nothing_is_known(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+	struct nt_rdma_stats stats;
+
+	(void)state;
+	create(rdma, QPN);
+	nt_rdma_exec(rdma, PID, NOW_NS);
+	nt_rdma_exec(rdma, PID + 1, NOW_NS);
+	nt_rdma_stats(rdma, &stats);
+	assert_int_equal(stats.processes + stats.queue_pairs, 0);
+	assert_int_equal(world.forgets, 1);
+	nt_rdma_free(rdma);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +438,8 @@ int main(void)
 		cmocka_unit_test(an_owner_that_comes_later_has_its_share),
 		cmocka_unit_test(processes_are_capped_and_ranks_stay),
 		cmocka_unit_test(another_process_with_the_pid_begins_anew),
+		cmocka_unit_test(another_program_of_a_process_begins_anew),
+		cmocka_unit_test(of_another_program_of_no_rank_nothing_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,48 @@ static void keys_of_processes_that_have_ended_are_deleted(void **state)
 	nt_rdma_free(rdma);
 }
 
+/* The kernel side counts them: else the place of one that it does not see go is lost. */
+static void the_kernel_side_is_told_of_what_goes_before_its_queue_pair(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+	int watches;
+
+	(void)state;
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	keep_key(PID, QPN);
+	for (uint32_t i = 0; i < 3; i++)
+		keep_key(PID, QPN + NT_QUEUE_PAIRS + i);
+	for (uint32_t i = 0; i < NT_QUEUE_PAIRS + 3; i++)
+		create(rdma, QPN + i);
+	assert_int_equal(world.kept_count, 1);
+	assert_int_equal(world.watch.forgotten, 3);
+	watches = world.watches;
+	nt_rdma_end(rdma, PID, START_NS);
+	assert_int_equal(world.kept_count, 0);
+	assert_int_equal(world.watches, watches);
+	assert_int_equal(world.unwatches, 1);
+	nt_rdma_free(rdma);
+}
+
+/* The kernel side has seen it go. What is kept may be of the next one with its number. */
+static void what_a_destroyed_queue_pair_leaves_is_not_its_own(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+
+	(void)state;
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	create(rdma, QPN);
+	send_event(rdma, NT_VERB_DESTROY_QP, PID, QPN);
+	send_event(rdma, NT_VERB_DESTROY_QP, PID, QPN + 1); /* not known */
+	keep_key(PID, QPN);
+	keep_key(PID, QPN + 1);
+	assert_non_null(nt_rdma_take_window(rdma, PID, NOW_NS));
+	assert_int_equal(world.forgets, 2);
+	assert_int_equal(world.kept_count, 2);
+	assert_int_equal(world.watch.forgotten, 0);
+	nt_rdma_free(rdma);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +268,8 @@ int main(void)
 		cmocka_unit_test(processes_that_have_ended_go_by_themselves_but_no_rank),
 		cmocka_unit_test(nothing_is_kept_of_a_process_that_ended_at_once),
 		cmocka_unit_test(keys_of_processes_that_have_ended_are_deleted),
+		cmocka_unit_test(the_kernel_side_is_told_of_what_goes_before_its_queue_pair),
+		cmocka_unit_test(what_a_destroyed_queue_pair_leaves_is_not_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

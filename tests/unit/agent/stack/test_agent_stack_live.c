@@ -7,9 +7,15 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "agent/stack/stack_read.h"
 #include "common/system/clock.h"
+#include "tests/attack/attack.h"
+#include "tests/attack/fuse.h"
 #include "tests/unit/agent/stack/live_python.h"
 
 enum {
@@ -281,7 +287,101 @@ static void a_process_that_has_ended_is_stated(void **state)
 	assert_int_equal(stack.thread[0].native, NT_STACK_ENDED);
 }
 
-int main(void)
+/* ---- files on FUSE ----------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/neutracer-test-XXXXXX";
+static bool has_failed; /* no file system of our own can be mounted here */
+
+/* For tests/attack/fuse.c. */
+long attack_must(long r, const char *what)
+{
+	(void)what;
+	has_failed |= r < 0;
+	return r;
+}
+
+void attack_give_up(const char *what)
+{
+	print_message("%s\n", what);
+	_exit(1);
+}
+
+/* Serves this program there, in a mount namespace of our own. False: that is not allowed. */
+static bool serve_program(struct fuse *fuse)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *bytes;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || access("/dev/fuse", R_OK | W_OK) < 0 ||
+	    unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return false;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	(void)close(fd);
+	assert_true(bytes != MAP_FAILED && mkdtemp(folder));
+	fuse_start(fuse, folder, bytes, (size_t)st.st_size);
+	if (!has_failed)
+		return true;
+	fuse_end(fuse, folder);
+	(void)rmdir(folder);
+	return false;
+}
+
+static pid_t run_served(void)
+{
+	char path[PATH_MAX], wait[] = "wait", *arguments[] = {path, wait, NULL};
+	const pid_t pid = fork();
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, FUSE_FILE);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execv(path, arguments);
+		_exit(1);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static uint32_t opens_of_a_reading(struct fuse *fuse, pid_t pid, bool takes_fuse)
+{
+	const unsigned int before = fuse->opened;
+
+	nt_stack_read((uint32_t)pid, takes_fuse, NULL, 0, &stack);
+	return fuse->opened - before;
+}
+
+/* Its server might not answer: nothing on it is opened unless that is allowed. */
+static void a_program_on_fuse_is_opened_only_if_it_may_be(void **state)
+{
+	const uint64_t end_ns = nt_clock_mono_ns() + WAIT_S * NT_SECOND;
+	static struct fuse fuse;
+	uint32_t refused = 0, taken = 0;
+	pid_t pid;
+
+	(void)state;
+	if (!serve_program(&fuse)) {
+		print_message("skip: fuse: no file system can be mounted here\n");
+		skip();
+	}
+	pid = run_served();
+	/* It has begun to wait once its own function is in the stack. */
+	do {
+		refused += opens_of_a_reading(&fuse, pid, false);
+		taken += stack.frames > 1 && stack.thread[0].state == 'S'
+				 ? opens_of_a_reading(&fuse, pid, true)
+				 : 0;
+	} while (!taken && nt_clock_mono_ns() < end_ns);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	fuse_end(&fuse, folder);
+	(void)rmdir(folder);
+	assert_int_equal(refused, 0);
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_in_range(taken, 1, 100);
+#endif
+}
+
+int main(int argc, char **argv)
 {
 	static const struct {
 		CMUnitTestFunction fn;
@@ -300,11 +400,16 @@ int main(void)
 		VERSIONS = LAST_MINOR - FIRST_MINOR + 1,
 	};
 	static char names[CLAIMS * VERSIONS][80];
-	struct CMUnitTest tests[CLAIMS * VERSIONS + 2] = {
+	struct CMUnitTest tests[CLAIMS * VERSIONS + 3] = {
 		[CLAIMS * VERSIONS] =
 			cmocka_unit_test(a_process_without_python_has_a_native_stack_and_a_reason),
 		[CLAIMS * VERSIONS + 1] = cmocka_unit_test(a_process_that_has_ended_is_stated),
+		[CLAIMS * VERSIONS + 2] =
+			cmocka_unit_test(a_program_on_fuse_is_opened_only_if_it_may_be),
 	};
+
+	while (argc > 1 && strcmp(argv[1], "wait") == 0) /* the one that is served */
+		(void)pause();
 
 	for (size_t i = 0; i < CLAIMS * VERSIONS; i++) {
 		const int minor = FIRST_MINOR + (int)(i / CLAIMS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls of the stand-ins for cuBLAS and cuBLASLt, which have the real ABI and keep a ledger. */
-#ifndef NT_TESTS_BPF_GEMM_CALLS_H
-#define NT_TESTS_BPF_GEMM_CALLS_H
+#ifndef NT_TESTS_BPF_PARTS_GEMM_CALLS_H
+#define NT_TESTS_BPF_PARTS_GEMM_CALLS_H
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A process that does one thing again and again while its system events are observed. */
-#ifndef NT_TESTS_BPF_HOST_CHILD_H
-#define NT_TESTS_BPF_HOST_CHILD_H
+#ifndef NT_TESTS_BPF_PARTS_HOST_CHILD_H
+#define NT_TESTS_BPF_PARTS_HOST_CHILD_H
 
 #include <errno.h>
 #include <fcntl.h>
