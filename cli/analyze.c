@@ -212,6 +212,9 @@ static int note_limits(struct nt_sources *sources, const struct nt_trace *trace)
 	if (r == 0 && trace->unread > NT_TRACE_MAX_UNREAD)
 		r = nt_sources_note(sources, "%zu further files could not be read: left out",
 				    trace->unread - NT_TRACE_MAX_UNREAD);
+	if (r == 0 && trace->partial)
+		r = nt_sources_note(sources, "files of ranks are missing: the verdict is on "
+					     "incomplete data");
 	return r;
 }
 

@@ -29,7 +29,10 @@ struct nt_kineto_interval {
 	uint64_t bytes;
 	uint64_t called_ns, launched_ns; /* of the call that launched the kernel; 0: not recorded */
 	uint32_t correlation; /* of the kernel with that call; 0: none */
-	uint32_t kind; /* hash of the kernel's name; of a collective, its stream */
+	union {
+		uint32_t kind; /* hash of the kernel's name; of a collective, its stream */
+		uint32_t file; /* of a step: the cycle of its file, from 0 */
+	};
 	char name[40]; /* of a collective: "AllReduce" */
 };
 
@@ -78,7 +81,8 @@ struct nt_kineto_rank {
 	struct nt_kineto_group *group; /* NT_FRAME_MAX_COMMS of them */
 	size_t groups;
 	uint64_t dropped; /* calls of groups beyond that */
-	size_t next, file; /* the step of its next frame, and the file of that step, from 0 */
+	size_t cycle; /* of the file, from 0: ranks have a file of each cycle, or lack it */
+	size_t next; /* the step of its next frame */
 };
 
 struct nt_kineto_ranks {
@@ -94,13 +98,14 @@ void nt_kineto_ranks_release(struct nt_kineto_ranks *ranks);
 NT_MUST_CHECK int nt_kineto_settle(struct nt_kineto_rank *rank);
 
 /*
- * Sorts the ranks, and joins the files of each one. *ret_files: of each rank. -EBADMSG if files of a
- * rank overlap, or if not all ranks have as many; -ENOMEM.
+ * Sorts the ranks, and joins the files of each one. *ret_files: of a rank that lacks none. A rank
+ * that lacks files is left out if it is not clear which, and a file was damaged. -EBADMSG if none
+ * was, or if files of a rank overlap; -ENOMEM.
  */
-NT_MUST_CHECK int nt_kineto_join_files(struct nt_kineto_ranks *in, size_t *ret_files,
-				       struct nt_trace_error *error);
+NT_MUST_CHECK int nt_kineto_join_files(struct nt_kineto_ranks *in, struct nt_trace *trace,
+				       size_t *ret_files, struct nt_trace_error *error);
 
-/* Adds the groups and counts of a later file of the rank, and renames those of its calls. -ENOMEM. */
+/* Adds the groups of a later file of the rank, and renames those of its calls. -ENOMEM. */
 NT_MUST_CHECK int nt_kineto_join_groups(struct nt_kineto_rank *to, struct nt_kineto_rank *from);
 
 /* Merges sorted intervals in place. Returns their number. */

@@ -235,7 +235,6 @@ static uint16_t join_group(struct nt_kineto_rank *to, const struct nt_kineto_gro
 	if (to->groups == NT_FRAME_MAX_COMMS)
 		return 0;
 	to->group[to->groups] = *group;
-	to->group[to->groups].calls = to->group[to->groups].p2p_calls = 0;
 	return (uint16_t)++to->groups;
 }
 
@@ -258,17 +257,10 @@ int nt_kineto_join_groups(struct nt_kineto_rank *to, struct nt_kineto_rank *from
 			continue;
 		kernel->group = place[kernel->group - 1];
 		from->dropped += !kernel->group;
-		if (kernel->group && !kernel->stated)
-			kernel->number += is_p2p(kernel) ? to->group[kernel->group - 1].p2p_calls
-							 : to->group[kernel->group - 1].calls;
 	}
-	for (size_t i = 0; i < from->groups; i++) {
-		if (!place[i])
-			continue;
-		to->group[place[i] - 1].used |= from->group[i].used;
-		to->group[place[i] - 1].calls += from->group[i].calls;
-		to->group[place[i] - 1].p2p_calls += from->group[i].p2p_calls;
-	}
+	for (size_t i = 0; i < from->groups; i++)
+		if (place[i])
+			to->group[place[i] - 1].used |= from->group[i].used;
 	return 0;
 }
 

@@ -223,13 +223,8 @@ static int find_late(struct nt_kineto_rank *rank)
 static bool next_step(const struct nt_kineto_rank *rank, size_t file, uint64_t *ret_start,
 		      uint64_t *ret_end)
 {
-	return rank->file == file && step_bounds(rank, rank->next, ret_start, ret_end);
-}
-
-static void advance(struct nt_kineto_rank *rank)
-{
-	rank->file += rank->steps && rank->step[rank->next].ends_file;
-	rank->next++;
+	return step_bounds(rank, rank->next, ret_start, ret_end) &&
+	       file == (rank->steps ? rank->step[rank->next].file : 0);
 }
 
 static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, size_t file,
@@ -296,14 +291,14 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 		r = nt_kineto_add_comms(&in->rank[i], from, to, trace, out, rank);
 		if (r < 0)
 			return r;
-		advance(&in->rank[i]);
+		in->rank[i].next++;
 	}
 	nt_kineto_sort_samples(out);
 	return 0;
 }
 
-/* All must belong to one job. */
-static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
+/* All must belong to one job. left_out: ranks without any file that is read. */
+static int check_ranks(const struct nt_kineto_ranks *in, size_t left_out, struct nt_trace *trace,
 		       struct nt_trace_error *error)
 {
 	const struct nt_kineto_rank *stated = NULL; /* has the size of the job */
@@ -325,19 +320,20 @@ static int check_ranks(const struct nt_kineto_ranks *in, struct nt_trace *trace,
 			error, "%s and %s: not of one job: the first states a size of %u ranks",
 			stated->path, in->rank[in->ranks - 1].path, stated->world);
 	trace->world = stated ? stated->world : 0;
-	if (!stated && trace->unread)
-		trace->world = (uint32_t)(in->ranks + trace->unread);
+	if (!stated && left_out)
+		trace->world = (uint32_t)(in->ranks + left_out);
 	return 0;
 }
 
 int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 			 struct nt_trace_error *error)
 {
+	const size_t damaged = trace->unread; /* files: those of a rank may be several */
 	size_t files = 1;
 	int r;
 
-	r = nt_kineto_join_files(in, &files, error);
-	r = r ?: check_ranks(in, trace, error);
+	r = nt_kineto_join_files(in, trace, &files, error);
+	r = r ?: check_ranks(in, files > 1 ? trace->unread - damaged : damaged, trace, error);
 	r = r ?: nt_kineto_find_nodes(in, trace);
 	if (r < 0)
 		return r;

@@ -76,6 +76,7 @@ struct nt_trace {
 	uint64_t dropped; /* calls of process groups beyond NT_FRAME_MAX_COMMS of a rank */
 	bool cut; /* its last line is cut short, and left out */
 	bool hangs; /* it was written because calls do not end */
+	bool partial; /* ranks lack some of their files */
 	bool ungrouped; /* its calls have no process groups */
 	bool groupless; /* no file of its format has them */
 	size_t hostless; /* ranks with a GPU whose host work is not recorded */

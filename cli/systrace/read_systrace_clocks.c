@@ -12,7 +12,7 @@ enum {
 	APART_PART = 4, /* of a step: clocks that are closer are left as they are */
 	FIT_PART = 8, /* of a step: ends of one call */
 	MIN_ENDS = 16, /* of a rank of which something can be said */
-	MAX_REMARK = 256,
+	MAX_REMARK = 640,
 };
 
 /* Lists the ends of all ranks. Returns their number of members. */
@@ -36,7 +36,7 @@ static size_t list_members(const struct nt_systrace_job *job, struct nt_clocks_m
 	return members;
 }
 
-/* The text lies in the arena. -ENOMEM. */
+/* Adds to the remark, which lies in the arena. -ENOMEM. */
 static int remark(struct nt_trace *trace, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -44,11 +44,15 @@ static int remark(struct nt_trace *trace, const char *fmt, ...)
 {
 	char *text = nt_arena_alloc(&trace->arena, MAX_REMARK);
 	va_list args;
+	int len;
 
 	if (!text)
 		return -ENOMEM;
+	len = snprintf(text, MAX_REMARK, "%s%s", trace->remark ? trace->remark : "",
+		       trace->remark ? "; " : "");
 	va_start(args, fmt);
-	(void)vsnprintf(text, MAX_REMARK, fmt, args);
+	if (len >= 0 && len < MAX_REMARK)
+		(void)vsnprintf(text + len, (size_t)(MAX_REMARK - len), fmt, args);
 	va_end(args);
 	trace->remark = text;
 	return 0;
@@ -70,15 +74,43 @@ static bool is_unknown(const struct nt_systrace_rank *rank, const struct nt_cloc
 	return false;
 }
 
+/* Clocks that are not known, that are not corrected, and that are. */
+struct clock_kinds {
+	size_t unknown, early, far;
+	uint32_t first_unknown, first_early, farthest;
+	uint64_t most_ns; /* of the farthest */
+};
+
+static int note(struct nt_systrace_job *job, const struct clock_kinds *kinds)
+{
+	int r = 0;
+
+	if (kinds->unknown)
+		r = remark(job->trace,
+			   "the clocks of %zu ranks (first: %u) are not known, as their calls do "
+			   "not end when those of others do: comparisons by time may be wrong",
+			   kinds->unknown, kinds->first_unknown);
+	if (r == 0 && kinds->early)
+		r = remark(job->trace,
+			   "the clocks of %zu ranks (first: %u) were not corrected, as times would "
+			   "be negative: comparisons by time may be wrong",
+			   kinds->early, kinds->first_early);
+	if (r == 0 && kinds->far)
+		r = remark(job->trace,
+			   "clocks corrected: those of %zu of %zu ranks differ from rank %u's, at "
+			   "most by %.3g s (rank %u), as the ends of their collectives show",
+			   kinds->far, job->files, job->file[job->reference].rank,
+			   (double)kinds->most_ns / 1e9, kinds->farthest);
+	return r;
+}
+
 int nt_systrace_compare_clocks(struct nt_systrace_job *job, size_t *ret_ranks)
 {
 	const size_t members = list_members(job, NULL);
 	nt_autofree struct nt_clocks_member *member = calloc(members + 1, sizeof(*member));
 	nt_autofree struct nt_clock *clock = calloc(job->files, sizeof(*clock));
 	const uint64_t limit_ns = job->grid.step_ns / APART_PART;
-	uint32_t first_unknown = 0, farthest = 0;
-	uint64_t most_ns = 0;
-	size_t unknown = 0, far = 0;
+	struct clock_kinds kinds = {0};
 
 	*ret_ranks = 0;
 	if (!member || !clock)
@@ -89,32 +121,21 @@ int nt_systrace_compare_clocks(struct nt_systrace_job *job, size_t *ret_ranks)
 	for (size_t i = 0; i < job->files; i++) {
 		const int64_t ahead_ns = clock[i].ahead_ns;
 		const uint64_t apart_ns = (uint64_t)(ahead_ns < 0 ? -ahead_ns : ahead_ns);
+		const uint32_t rank = job->file[i].rank;
 
 		if (!clock[i].known && is_unknown(&job->rank[i], member, members, clock, i)) {
-			first_unknown = unknown++ ? first_unknown : job->file[i].rank;
+			kinds.first_unknown = kinds.unknown++ ? kinds.first_unknown : rank;
+		} else if (apart_ns <= limit_ns) {
 			continue;
-		}
-		if (apart_ns <= limit_ns)
-			continue;
-		job->file[i].ahead_ns = ahead_ns;
-		far++;
-		if (apart_ns > most_ns) {
-			most_ns = apart_ns;
-			farthest = job->file[i].rank;
+		} else if (ahead_ns > 0 && apart_ns > job->rank[i].first_ns) {
+			kinds.first_early = kinds.early++ ? kinds.first_early : rank;
+		} else {
+			job->file[i].ahead_ns = ahead_ns;
+			kinds.far++;
+			kinds.farthest = apart_ns > kinds.most_ns ? rank : kinds.farthest;
+			kinds.most_ns = apart_ns > kinds.most_ns ? apart_ns : kinds.most_ns;
 		}
 	}
-	*ret_ranks = far;
-	if (unknown)
-		return remark(
-			job->trace,
-			"the clocks of %zu ranks (first: %u) are not known, as their calls do "
-			"not end when those of others do: comparisons by time may be wrong",
-			unknown, first_unknown);
-	if (!far)
-		return 0;
-	return remark(
-		job->trace,
-		"clocks corrected: those of %zu of %zu ranks differ from rank %u's, at most by "
-		"%.3g s (rank %u), as the ends of their collectives show",
-		far, job->files, job->file[job->reference].rank, (double)most_ns / 1e9, farthest);
+	*ret_ranks = kinds.far;
+	return note(job, &kinds);
 }

@@ -54,6 +54,7 @@ struct nt_systrace_rank {
 	struct nt_systrace_member member[NT_FRAME_MAX_COMMS];
 	size_t members;
 	uint64_t dropped; /* calls of further communicators */
+	uint64_t first_ns; /* by its own clock */
 };
 
 struct nt_systrace_comm {

@@ -205,19 +205,25 @@ static void choose_op(const struct nt_markers *markers, struct nt_trace_rank_inf
 	}
 }
 
-/* By the clock of the reference. */
+static uint64_t first_time(const struct nt_markers *markers)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < markers->ops; i++) {
+		const struct nt_marker_op *op = &markers->op[i];
+
+		first_ns = op->start_ns < first_ns ? op->start_ns : first_ns;
+		if (op->launch_ns && op->launch_ns < first_ns)
+			first_ns = op->launch_ns;
+	}
+	return first_ns;
+}
+
+/* By the clock of the reference, which is no more than the first time behind. */
 static void correct(struct nt_markers *markers, int64_t ahead_ns)
 {
 	const uint64_t ahead = (uint64_t)ahead_ns;
 
-	for (size_t i = 0; i < markers->ops; i++) {
-		struct nt_marker_op *op = &markers->op[i];
-
-		/* No time of the file becomes negative. */
-		if (ahead_ns > 0 &&
-		    (op->start_ns < ahead || (op->launch_ns && op->launch_ns < ahead)))
-			return;
-	}
 	for (size_t i = 0; i < markers->ops; i++) {
 		struct nt_marker_op *op = &markers->op[i];
 
@@ -251,6 +257,7 @@ int nt_systrace_read_rank(const struct nt_grid *grid, const struct nt_systrace_f
 	r = nt_markers_read(file->path, &markers, error);
 	if (r < 0)
 		return r;
+	rank->first_ns = first_time(markers);
 	correct(markers, file->ahead_ns);
 	choose_op(markers, info);
 	r = nt_timeline_make(markers, &line);

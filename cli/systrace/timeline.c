@@ -160,6 +160,24 @@ static bool is_end(const struct nt_markers *markers, const struct nt_period *per
 	return calls >= period->calls;
 }
 
+/*
+ * The first call of the first whole burst. Calls before it are those of a slow first step, with
+ * pauses between them, or of a burst whose begin was not recorded: they make no step.
+ */
+static size_t first_whole(const bool *first, size_t calls, uint32_t burst)
+{
+	size_t begin = 0;
+
+	for (size_t i = 1; i < calls; i++) {
+		if (!first[i])
+			continue;
+		if (begin && i - begin == burst)
+			return begin;
+		begin = i;
+	}
+	return 0;
+}
+
 int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 {
 	nt_autofree bool *first = calloc(markers->ops + 1, sizeof(*first));
@@ -182,7 +200,13 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
 	if (!steps->step)
 		return -ENOMEM;
-	for (size_t i = 0; i < markers->ops; i++) {
+	if (burst)
+		from = first_whole(first, markers->ops, burst);
+	if (from) {
+		has_start = true;
+		from_ns = markers->op[from - 1].end_ns;
+	}
+	for (size_t i = from; i < markers->ops; i++) {
 		const struct nt_marker_op *op = &markers->op[i];
 		const size_t calls = i + 1 - from;
 

@@ -39,6 +39,31 @@ cmp <(tail -n +2 "$dir/files.txt") <(tail -n +2 "$dir/folder.txt") || fail "file
 grep -qx '3 of 8 ranks were given: incomplete' "$dir/some.txt" || fail "three of eight files pass for all"
 ! grep -q 'incomplete' "$dir/folder.txt" || fail "eight of eight files are called incomplete"
 
+# Two cycles of four ranks, of which one file is cut: it is named, and the others are judged.
+mkdir "$dir/cycles"
+python3 - "$dir/cycles" <<'PY'
+import json
+import sys
+
+for rank in range(4):
+    for cycle in range(2):
+        events = []
+        for step in range(20):
+            start = (cycle * 1000 + step) * 100000 + 1000000
+            own = (60000 if rank == 1 else 40000) + (step * 7 + rank * 13) % 11 * 20
+            events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": start, "dur": 100000},
+                       {"ph": "X", "cat": "kernel", "name": "gemm", "ts": start, "dur": own, "args": {}},
+                       {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32", "ts": start + own,
+                        "dur": 90000 - own, "args": {}}]
+        text = json.dumps({"distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": events})
+        with open(f"{sys.argv[1]}/rank{rank}-cycle{cycle}.json", "w") as file:
+            file.write(text[:2000] if (rank, cycle) == (2, 0) else text)
+PY
+"$neutracer" analyze "$dir/cycles" >"$dir/cycles.txt"
+grep -q 'rank2-cycle0.json.*: left out$' "$dir/cycles.txt" || fail "a cut file of several is not named"
+grep -q 'incomplete data$' "$dir/cycles.txt" || fail "the verdict is not said to be on incomplete data"
+grep -q '^critical: rank 1 ' "$dir/cycles.txt" || fail "the others are not judged"
+
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz >"$dir/ar.json"
 python3 - "$dir/ar.json" <<'PY'
 import json

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/systrace/bursts.h"
+#include "cli/systrace/timeline.h"
 
 enum {
 	CALLS = 400,
@@ -103,6 +104,36 @@ static void few_calls_have_no_pattern(void **state)
 	assert_int_equal(calls.burst, 0);
 }
 
+/* The first step computes that many times as long, so that pauses lie between its calls. */
+static void a_slow_first_step_is_not_cut_into_several(void **state)
+{
+	enum {
+		BURST = 4,
+		STEPS = 30,
+	};
+	struct nt_marker_op op[BURST * STEPS] = {0};
+	struct nt_marker_kind kind = {.shape = 1, .bytes = 1000};
+	const struct nt_markers markers = {
+		.kind = &kind, .kinds = 1, .op = op, .ops = BURST * STEPS};
+	struct nt_steps steps = {0};
+	uint64_t at = 1000000;
+
+	(void)state;
+	for (size_t i = 0; i < markers.ops; i++) {
+		at += (i < BURST ? 340000 : i % BURST ? 40000 : 350000) + noise(i);
+		op[i] = (struct nt_marker_op){.start_ns = at, .end_ns = at + 50000};
+		at += 50000;
+	}
+	assert_int_equal(nt_steps_cut(&markers, &steps), 0);
+	/* The end of the first whole step is the first that is known; the last burst may be cut. */
+	assert_int_equal(steps.steps, STEPS - 2);
+	for (size_t i = 0; i < steps.steps; i++) {
+		assert_int_equal(steps.step[i].count, 1);
+		assert_int_equal(steps.step[i].last - steps.step[i].first, BURST - 1);
+	}
+	nt_steps_release(&steps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +142,7 @@ int main(void)
 		cmocka_unit_test(calls_that_come_one_by_one_are_no_bursts),
 		cmocka_unit_test(an_evaluation_does_not_end_the_pattern),
 		cmocka_unit_test(few_calls_have_no_pattern),
+		cmocka_unit_test(a_slow_first_step_is_not_cut_into_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

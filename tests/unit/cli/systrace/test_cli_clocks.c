@@ -6,9 +6,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/readers/trace.h"
 #include "cli/systrace/clocks.h"
+#include "common/base/buf.h"
+#include "tests/unit/cli/systrace_files.h"
 
 enum {
 	RANKS = 4,
@@ -159,6 +163,51 @@ static void ends_that_scatter_prove_no_other_clock(void **state)
 	}
 }
 
+/* The file of a rank from a call on, whose clock is then at 100 ms. */
+static void put_calls(int rank, size_t from)
+{
+	nt_autobuf struct nt_buf buf = {0};
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (size_t i = from; i < CALLS; i++) {
+		const uint64_t end = end_of(i, ms) - end_of(from, ms) + 100 * ms;
+
+		assert_int_equal(nt_buf_printf(&buf,
+					       "16,%zu,1,%s,1,%" PRIu64
+					       ",0,0,1,1\n32,%zu,1,,1,%" PRIu64 ",0,0,1,1\n",
+					       i, i & 1 ? "comm:HcclAllReduce!tp!fp32!1" : GATHER,
+					       end - 10 * ms, i, end),
+				 0);
+	}
+	put_bytes(rank, buf.data, buf.len);
+}
+
+/* The reference had not been started when the other recording begins. */
+static void a_clock_that_cannot_be_corrected_is_said(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	const char *const paths[] = {path[0], path[1]};
+	struct nt_trace_error error = {0};
+
+	(void)state;
+	put_calls(0, 20);
+	put_calls(1, 0);
+	if (nt_trace_read_systrace(paths, 2, &trace, &error) < 0)
+		fail_msg("%s", error.text);
+	assert_non_null(trace->remark);
+	assert_non_null(
+		strstr(trace->remark, "the clocks of 1 ranks (first: 1) were not corrected"));
+	assert_null(strstr(trace->remark, "clocks corrected"));
+	nt_trace_free(nt_take(trace));
+	/* A clock that is behind can be. */
+	put_calls(0, 0);
+	put_calls(1, 20);
+	if (nt_trace_read_systrace(paths, 2, &trace, &error) < 0)
+		fail_msg("%s", error.text);
+	assert_non_null(trace->remark);
+	assert_non_null(strstr(trace->remark, "clocks corrected: those of 1 of 2 ranks"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +218,7 @@ int main(void)
 		cmocka_unit_test(equal_clocks_stay_however_late_a_recording_begins),
 		cmocka_unit_test(ends_that_scatter_prove_no_other_clock),
 		cmocka_unit_test(what_does_not_end_together_gives_no_clock),
+		cmocka_unit_test_teardown(a_clock_that_cannot_be_corrected_is_said, remove_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
