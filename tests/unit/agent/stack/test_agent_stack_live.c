@@ -327,9 +327,11 @@ static bool serve_program(struct fuse *fuse)
 	return false;
 }
 
-static pid_t run_served(void)
+/* Begun: it executes the file, which the kernel opened for that. */
+static pid_t run_served(uint64_t end_ns)
 {
-	char path[PATH_MAX], wait[] = "wait", *arguments[] = {path, wait, NULL};
+	char path[PATH_MAX], exe[64], now[PATH_MAX] = "", wait[] = "wait",
+				      *arguments[] = {path, wait, NULL};
 	const pid_t pid = fork();
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, FUSE_FILE);
@@ -339,6 +341,12 @@ static pid_t run_served(void)
 		_exit(1);
 	}
 	assert_true(pid > 0);
+	(void)snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
+	while (strcmp(now, path) != 0 && nt_clock_mono_ns() < end_ns) {
+		const ssize_t length = readlink(exe, now, sizeof(now) - 1);
+
+		now[length > 0 ? length : 0] = '\0';
+	}
 	return pid;
 }
 
@@ -363,7 +371,7 @@ static void a_program_on_fuse_is_opened_only_if_it_may_be(void **state)
 		print_message("skip: fuse: no file system can be mounted here\n");
 		skip();
 	}
-	pid = run_served();
+	pid = run_served(end_ns);
 	/* It has begun to wait once its own function is in the stack. */
 	do {
 		refused += opens_of_a_reading(&fuse, pid, false);
