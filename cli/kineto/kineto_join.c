@@ -268,7 +268,9 @@ static int leave_out(struct nt_kineto_rank *rank, size_t files, size_t cycles,
 {
 	int r = nt_trace_refuse(
 		error,
-		"rank %u has %zu files, and others have %zu: which one is missing is not clear",
+		files < cycles
+			? "rank %u has %zu files, and others have %zu: which one is missing is not clear"
+			: "rank %u has %zu files of %zu, but not those that others have",
 		rank->rank, files, cycles);
 
 	if (!trace->unread)
@@ -276,6 +278,29 @@ static int leave_out(struct nt_kineto_rank *rank, size_t files, size_t cycles,
 	for (size_t i = 0; i < files; i++)
 		nt_kineto_rank_release(&rank[i]);
 	return nt_trace_leave_out(trace, r, error);
+}
+
+/* Whether the rank lacks another file than `whole`, which has as many. */
+static bool is_shifted(const struct nt_kineto_rank *rank, const struct nt_kineto_rank *whole,
+		       size_t cycles)
+{
+	for (size_t i = 0; i < cycles; i++) {
+		if (is_one_cycle(&rank[i], &whole[i]))
+			continue;
+		if ((i && is_one_cycle(&rank[i], &whole[i - 1])) ||
+		    (i + 1 < cycles && is_one_cycle(&rank[i], &whole[i + 1])))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the cycles of the rank's files are known. */
+static bool is_placed(struct nt_kineto_rank *rank, size_t files, const struct nt_kineto_rank *whole,
+		      size_t cycles, const struct nt_trace *trace)
+{
+	if (files < cycles)
+		return place_files(rank, files, whole, cycles);
+	return !trace->unread || !is_shifted(rank, whole, cycles);
 }
 
 /* Finds the cycles of all files, and leaves out ranks of which they are not known. */
@@ -292,7 +317,7 @@ static int place_ranks(struct nt_kineto_ranks *in, size_t cycles, size_t whole,
 		trace->partial |= files < cycles;
 		for (size_t j = 0; j < files; j++)
 			in->rank[i + j].cycle = j;
-		if (files < cycles && !place_files(&in->rank[i], files, &in->rank[whole], cycles))
+		if (!is_placed(&in->rank[i], files, &in->rank[whole], cycles, trace))
 			r = leave_out(&in->rank[i], files, cycles, trace, error);
 		if (r < 0)
 			return r;
