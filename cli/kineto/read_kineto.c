@@ -337,7 +337,7 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 	r = r ?: nt_kineto_find_nodes(in, trace);
 	if (r < 0)
 		return r;
-	/* Calls without groups are numbered in their order, which a missing file shifts. */
+	/* Derived groups are numbered in the order of their calls, which a missing file shifts. */
 	if (!trace->partial && !nt_kineto_has_groups(in)) {
 		r = nt_kineto_derive_groups(in, trace->world);
 		if (r < 0)
@@ -349,7 +349,7 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 	}
 	r = nt_kineto_add_collectives(in, trace);
 	if (r == 0 && !nt_kineto_has_groups(in)) {
-		r = trace->partial ? 0 : nt_kineto_assume_group(in);
+		r = nt_kineto_assume_group(in);
 		trace->ungrouped = in->ranks > 1 && !nt_kineto_has_groups(in);
 	}
 	if (r < 0)
