@@ -102,8 +102,8 @@ int nt_api_reply_incident(const struct nt_api *api, struct nt_httpd_reply *reply
 	if (nt_api_add_handling(object, &handling) < 0 ||
 	    set(object, "notes", notes_json(note, count)))
 		return -ENOMEM;
-	(void)snprintf(reply->etag, sizeof(reply->etag), "%.48s-%" PRIu64 "-%016" PRIx64,
-		       incident->id, incident->version, hash_of(&handling));
+	(void)snprintf(reply->etag, sizeof(reply->etag), "%.48s-%" PRIu64 "-%" PRIx64, incident->id,
+		       incident->version, handling.revision ? hash_of(&handling) : 0);
 	return nt_api_reply_object(reply, nt_take(object));
 }
 
