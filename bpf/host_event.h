@@ -103,7 +103,7 @@ struct nt_host_process {
 	__u32 events, helpers; /* events in that tenth; forked processes now */
 	__u32 threads; /* in the table now, those of helpers included */
 	__u32 owner; /* whose open places it takes; the agent writes it */
-	__u32 threads_over_cap, helpers_over_cap; /* that found no room */
+	__u64 threads_over_cap, helpers_over_cap; /* that found no room */
 	__u64 events_dropped; /* over events_max, or without room in the ring */
 	__u64 dropped[NT_HOST_EVENT_END]; /* the same by kind; the agent takes them out */
 	__u64 takers_dropped; /* evicted for others that took more */
@@ -151,7 +151,7 @@ _Static_assert(sizeof(struct nt_host_times) == 18 * 8, "the maps would change");
 _Static_assert(sizeof(struct nt_host_taker) == 32, "the maps would change");
 _Static_assert(sizeof(struct nt_host_thread) == 288, "the map would change");
 _Static_assert(sizeof(struct nt_host_device) == 32, "the map would change");
-_Static_assert(sizeof(struct nt_host_process) == 1120, "the map would change");
+_Static_assert(sizeof(struct nt_host_process) == 1128, "the map would change");
 _Static_assert(sizeof(struct nt_host_member) == 16, "the map would change");
 _Static_assert(sizeof(struct nt_host_event) == 56, "the ring would change");
 

@@ -28,9 +28,9 @@ static inline __attribute__((always_inline)) __u32 nt_host_taken(const __u32 *co
  * The agent has listed `now` that found no room. Those that are counted are taken to be among them: they
  * are listed again and again.
  */
-static inline __attribute__((always_inline)) void nt_host_left_out(__u32 *over_cap, __u32 now)
+static inline __attribute__((always_inline)) void nt_host_left_out(__u64 *over_cap, __u32 now)
 {
-	const __u32 before = *(const volatile __u32 *)over_cap;
+	const __u64 before = *(const volatile __u64 *)over_cap;
 
 	if (now > before)
 		__sync_fetch_and_add(over_cap, now - before);

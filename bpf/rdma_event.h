@@ -137,6 +137,7 @@ struct nt_rdma_watch {
 	__u32 window; /* changes when the traffic was read */
 	__u32 pairs_max; /* entries of the process in the table of traffic; 0: NT_RDMA_PROCESS_QPS */
 	__u32 forgotten; /* of `signaled`, those that the agent has deleted */
+	__u32 dropped; /* of `seen`, those deleted before they ended: the process was dropped then */
 };
 
 _Static_assert(sizeof(struct nt_event_verbs) == 136, "ring buffer layout");
@@ -145,6 +146,6 @@ _Static_assert(sizeof(struct nt_rdma_key) == 16, "map layout");
 _Static_assert(sizeof(struct nt_rdma_traffic) ==
 		       80 + 64 + 4 * NT_RDMA_STATUSES + 48 + 16 * NT_RDMA_OUTSTANDING,
 	       "map layout");
-_Static_assert(sizeof(struct nt_rdma_watch) == 20, "map layout");
+_Static_assert(sizeof(struct nt_rdma_watch) == 24, "map layout");
 
 #endif

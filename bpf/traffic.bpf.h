@@ -78,12 +78,14 @@ static __noinline int report_qp(__u32 row, __u64 qp, const struct nt_rdma_key *k
 static __noinline struct nt_rdma_traffic *add_traffic(__u32 row, __u64 qp,
 						      const struct nt_rdma_key *key)
 {
+	const struct nt_rdma_watch *watch = bpf_map_lookup_elem(&rdma_watches, &key->pid);
+	const __u64 dropped = watch ? watch->dropped : 0;
 	struct nt_verbs_totals *totals = totals_of_verbs();
 	struct nt_rdma_traffic *t = NULL;
 
 	if (!totals)
 		return NULL;
-	if (totals->seen < most_pairs(key->pid) + totals->ended &&
+	if (totals->seen < most_pairs(key->pid) + totals->ended + dropped &&
 	    bpf_map_update_elem(&traffic, key, &no_traffic, BPF_NOEXIST) == 0) {
 		__sync_fetch_and_add(&totals->seen, 1);
 		if (!report_qp(row, qp, key) && bpf_map_delete_elem(&traffic, key) == 0)

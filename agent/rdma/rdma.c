@@ -150,6 +150,22 @@ static struct nt_rdma_process *take_started(struct nt_rdma *rdma, uint32_t pid, 
 	return process;
 }
 
+/* It may have been dropped while it ran: what the kernel side had counted was deleted then. */
+static void take_counts(struct nt_rdma *rdma, struct nt_rdma_process *process)
+{
+	const uint64_t known = HASH_COUNT(process->pairs.table);
+	struct nt_verbs_totals t;
+
+	if (!rdma->hooks.totals(rdma->hooks.data, process->pid, &t))
+		return;
+	if (t.signaled > known + process->watch.forgotten)
+		process->watch.forgotten = (uint32_t)(t.signaled - known);
+	if (t.seen > t.ended + known + process->watch.dropped)
+		process->watch.dropped = (uint32_t)(t.seen - t.ended - known);
+	if (process->watch.forgotten || process->watch.dropped)
+		nt_rdma_watch_process(rdma, process);
+}
+
 void nt_rdma_add(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint64_t now_ns)
 {
 	struct nt_rdma_process *process = take_started(rdma, pid, start_ns);
@@ -158,6 +174,7 @@ void nt_rdma_add(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns, uint64_t
 		return;
 	process->is_rank = true;
 	process->guess_ns = now_ns + NT_RDMA_GUESS_NS;
+	take_counts(rdma, process);
 }
 
 void nt_rdma_end(struct nt_rdma *rdma, uint32_t pid, uint64_t start_ns)

@@ -327,6 +327,7 @@ static void free_slot(struct nt_system *system, uint32_t slot)
 	system->takers_dropped += process->takers_dropped;
 	system->devices_dropped += process->devices_dropped;
 	system->events_dropped += process->events_dropped;
+	system->dropped[slot] = (struct nt_dropped_events){0};
 	system->owners.slots[process->owner]--;
 	nt_system_shares_clear(&system->loader, slot);
 	system->pid[slot] = 0;

@@ -96,7 +96,14 @@ static bool put_thread(const struct nt_system_loader *loader, uint32_t tid, uint
 typedef void (*task_fn)(struct listing *listing, uint32_t tgid, uint32_t tid,
 			const struct nt_host_member *member);
 
-/* Those that are not looked at for want of time are left out. */
+static void add_task(struct listing *listing, uint32_t tgid, uint32_t tid,
+		     const struct nt_host_member *member)
+{
+	if (!put_thread(listing->loader, tid, tgid, member))
+		listing->left_out++;
+}
+
+/* Threads that are not looked at for want of time are left out: they are counted once. */
 static void each_task(struct listing *listing, uint32_t tgid, const struct nt_host_member *member,
 		      task_fn fn)
 {
@@ -118,26 +125,22 @@ static void each_task(struct listing *listing, uint32_t tgid, const struct nt_ho
 		seen++;
 		fn(listing, tgid, tid, member);
 	}
-	if (listing->is_over && fstat(dirfd(dir), &st) == 0 && st.st_nlink > seen + FOLDER_LINKS)
+	if (fn == add_task && listing->is_over && fstat(dirfd(dir), &st) == 0 &&
+	    st.st_nlink > seen + FOLDER_LINKS)
 		listing->left_out += (uint32_t)(st.st_nlink - FOLDER_LINKS - seen);
 	(void)closedir(dir);
 }
 
-static void add_task(struct listing *listing, uint32_t tgid, uint32_t tid,
-		     const struct nt_host_member *member)
-{
-	if (!put_thread(listing->loader, tid, tgid, member))
-		listing->left_out++;
-}
-
 /* ---- forked processes ------------------------------------------------------------------------ */
 
-/* 0: it has ended. */
-static uint64_t start_of(uint32_t pid)
+/* False: it has ended. *ret_start_ns: 0: not known. */
+static bool read_start(uint32_t pid, uint64_t *ret_start_ns)
 {
-	uint64_t start_ns;
+	const int r = nt_proc_start_ns(pid, ret_start_ns);
 
-	return nt_proc_start_ns(pid, &start_ns) < 0 ? 0 : start_ns;
+	if (r < 0)
+		*ret_start_ns = 0;
+	return r != -ESRCH;
 }
 
 bool nt_system_members_is_stale(const struct nt_host_member *known, uint32_t slot,
@@ -163,19 +166,22 @@ static void add_helper(struct listing *listing, uint32_t pid, uint32_t slot)
 {
 	struct nt_host_member helper = {.slot = slot, .is_helper = 1}, known;
 	const struct nt_system_loader *loader = listing->loader;
+	uint64_t start_ns;
+	/* A process whose parent has not taken its end is listed, and nothing would remove it. */
+	const bool has_ended = !read_start(pid, &start_ns);
 
+	helper.start_ns = start_ns;
 	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.members), &pid, &known) == 0) {
-		helper.start_ns = start_of(pid);
 		if (!nt_system_members_is_stale(&known, slot, helper.start_ns))
 			return;
 		drop_stale(loader, pid);
 	}
+	if (has_ended)
+		return;
 	if (!nt_system_shares_take_helper(loader, slot)) {
 		listing->helpers_left_out++;
 		return;
 	}
-	if (!helper.start_ns)
-		helper.start_ns = start_of(pid);
 	if (bpf_map_update_elem(bpf_map__fd(loader->programs->maps.members), &pid, &helper,
 				BPF_NOEXIST) < 0) {
 		if (errno != EEXIST)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/api/api_impl.h"
+#include "common/base/hash.h"
 #include "common/system/clock.h"
 #include "proto/json.h"
 
@@ -47,7 +48,8 @@ int nt_api_add_handling(json_t *incident, const struct nt_store_handling *handli
 	failed |= set(object, "acknowledged",
 		      act_json(handling->acknowledged_real_ns, handling->acknowledged_by, NULL));
 	failed |= set(object, "silenced",
-		      act_json(handling->silenced_real_ns, handling->silenced_by,
+		      act_json(handling->silenced_until_real_ns ? handling->silenced_real_ns : 0,
+			       handling->silenced_by,
 			       nt_json_time(handling->silenced_until_real_ns)));
 	failed |= set(object, "notes", json_integer(handling->notes));
 	failed |= set(incident, "handling", object);
@@ -66,6 +68,18 @@ static json_t *notes_json(const struct nt_store_note *note, int count)
 			return NULL;
 	}
 	return nt_take(list);
+}
+
+/* What was done at two aggregators at once is joined without a new revision. */
+static uint64_t hash_of(const struct nt_store_handling *handling)
+{
+	uint64_t hash = nt_hash_u64(NT_HASH_SEED, handling->revision);
+
+	hash = nt_hash_u64(hash, handling->acknowledged_real_ns);
+	hash = nt_hash_text(hash, handling->acknowledged_by);
+	hash = nt_hash_u64(hash, handling->silenced_real_ns);
+	hash = nt_hash_text(hash, handling->silenced_by);
+	return nt_hash_mix(nt_hash_u64(hash, handling->silenced_until_real_ns));
 }
 
 int nt_api_reply_incident(const struct nt_api *api, struct nt_httpd_reply *reply,
@@ -88,8 +102,8 @@ int nt_api_reply_incident(const struct nt_api *api, struct nt_httpd_reply *reply
 	if (nt_api_add_handling(object, &handling) < 0 ||
 	    set(object, "notes", notes_json(note, count)))
 		return -ENOMEM;
-	(void)snprintf(reply->etag, sizeof(reply->etag), "%.48s-%" PRIu64 "-%" PRIu64, incident->id,
-		       incident->version, handling.revision);
+	(void)snprintf(reply->etag, sizeof(reply->etag), "%.48s-%" PRIu64 "-%" PRIx64, incident->id,
+		       incident->version, handling.revision ? hash_of(&handling) : 0);
 	return nt_api_reply_object(reply, nt_take(object));
 }
 

@@ -99,10 +99,10 @@ static bool note(struct nt_notify *notify, const struct nt_outbox_message *messa
 	return true;
 }
 
-static bool note_all(struct nt_notify_line *line, size_t first, size_t count,
-		     const struct nt_attempt *attempt)
+/* next_ns: when those are due that are retried; 0: that depends on the number of attempts. */
+static bool note_at(struct nt_notify_line *line, size_t first, size_t count,
+		    const struct nt_attempt *attempt, uint64_t next_ns)
 {
-	uint64_t next_ns = 0;
 	bool goes_on = true;
 
 	if (count > 1 && attempt->outcome == NT_ATTEMPT_TAKEN)
@@ -114,6 +114,12 @@ static bool note_all(struct nt_notify_line *line, size_t first, size_t count,
 		goes_on = note(line->notify, message, result, next_ns);
 	}
 	return goes_on;
+}
+
+static bool note_all(struct nt_notify_line *line, size_t first, size_t count,
+		     const struct nt_attempt *attempt)
+{
+	return note_at(line, first, count, attempt, 0);
 }
 
 /* One request. */
@@ -142,8 +148,8 @@ static bool try_some(struct nt_notify_line *line, size_t first, size_t count,
 static bool may_be_split(const struct nt_attempt *attempt)
 {
 	return attempt->outcome == NT_ATTEMPT_REFUSED &&
-	       (attempt->status == 0 || attempt->status == 400 || attempt->status == 413 ||
-		attempt->status == 422);
+	       (attempt->status == 0 || attempt->status == 400 || attempt->status == 403 ||
+		attempt->status == 413 || attempt->status == 422);
 }
 
 /*
@@ -161,7 +167,7 @@ static bool send_each(struct nt_notify_line *line)
 		if (i && nt_clock_mono_ns() >= until_ns) {
 			attempt = (struct nt_attempt){.outcome = NT_ATTEMPT_LATER,
 						      .reason = "others took too long"};
-			break;
+			return note_at(line, i, line->messages - i, &attempt, nt_clock_real_ns());
 		}
 		goes_on = try_some(line, i, 1, &attempt);
 		if (attempt.outcome == NT_ATTEMPT_LATER)

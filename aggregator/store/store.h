@@ -113,7 +113,8 @@ struct nt_store_filter {
 struct nt_store_handling {
 	uint64_t revision; /* grows with each change */
 	uint64_t acknowledged_real_ns; /* 0: it is not */
-	uint64_t silenced_real_ns, silenced_until_real_ns; /* 0: it is not */
+	/* Until 0: it is not, and the former is when a silence was taken back, or 0. */
+	uint64_t silenced_real_ns, silenced_until_real_ns;
 	char acknowledged_by[NT_STORE_MAX_AUTHOR + 1]; /* "": not given */
 	char silenced_by[NT_STORE_MAX_AUTHOR + 1];
 	uint32_t notes;

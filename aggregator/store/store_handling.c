@@ -302,8 +302,7 @@ static int apply(struct nt_store *store, const char *id, const struct nt_store_a
 	switch (action->act) {
 	case NT_STORE_ACKNOWLEDGE:
 		handling->acknowledged_real_ns = action->real_ns;
-		(void)snprintf(handling->acknowledged_by, sizeof(handling->acknowledged_by), "%s",
-			       action->by);
+		take_name(action->by, handling->acknowledged_by); /* as others get it */
 		return 0;
 	case NT_STORE_UNACKNOWLEDGE:
 		handling->acknowledged_real_ns = 0;
@@ -312,11 +311,12 @@ static int apply(struct nt_store *store, const char *id, const struct nt_store_a
 	case NT_STORE_SILENCE:
 		handling->silenced_real_ns = action->real_ns;
 		handling->silenced_until_real_ns = action->until_real_ns;
-		(void)snprintf(handling->silenced_by, sizeof(handling->silenced_by), "%s",
-			       action->by);
+		take_name(action->by, handling->silenced_by);
 		return move_messages(store, id, action->until_real_ns, action->real_ns);
 	case NT_STORE_UNSILENCE:
-		handling->silenced_real_ns = handling->silenced_until_real_ns = 0;
+		/* Its time stays: it is later than that of the silence. */
+		handling->silenced_real_ns = action->real_ns;
+		handling->silenced_until_real_ns = 0;
 		handling->silenced_by[0] = '\0';
 		return move_messages(store, id, 0, action->real_ns);
 	case NT_STORE_ANNOTATE:

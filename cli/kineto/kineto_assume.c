@@ -89,6 +89,7 @@ static int assume_group(const struct nt_kineto_ranks *in)
 	for (size_t i = 0; i < in->ranks; i++) {
 		struct nt_kineto_rank *rank = &in->rank[i];
 		struct nt_kineto_group *group = NULL;
+		uint64_t before = 0, calls = 0; /* in the files before this one, and in this one */
 		bool uneven = false;
 		int r = nt_kineto_find_group(rank, "", &group);
 
@@ -104,7 +105,10 @@ static int assume_group(const struct nt_kineto_ranks *in)
 
 			kernel->op = (uint8_t)nt_collective_op(kernel->name, &uneven);
 			kernel->group = (uint16_t)(group - rank->group + 1);
-			kernel->number = c + 1;
+			if (kernel->number != before)
+				calls = 0;
+			before = kernel->number;
+			kernel->number = before + ++calls;
 		}
 	}
 	return 0;

@@ -236,25 +236,34 @@ static bool place_files(struct nt_kineto_rank *rank, size_t files,
 
 /*
  * Calls without a number are counted by file. All ranks count on from the same numbers, also those
- * that lack a file.
+ * that lack a file. If some do, a call without a group has the number of calls before its file.
  */
-static int number_on(struct nt_kineto_ranks *in, size_t cycles)
+static int number_on(struct nt_kineto_ranks *in, size_t cycles, bool is_partial)
 {
 	nt_autofree uint64_t *base = calloc(cycles + 1, sizeof(*base));
+	nt_autofree uint64_t *calls = calloc(cycles + 1, sizeof(*calls));
 
-	if (!base)
+	if (!base || !calls)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->ranks; i++) {
 		const struct nt_kineto_rank *rank = &in->rank[i];
-		uint64_t *most = &base[rank->cycle + 1];
+		uint64_t *most = &base[rank->cycle + 1], *most_calls = &calls[rank->cycle + 1];
+
+		*most_calls = rank->comms > *most_calls ? rank->comms : *most_calls;
 
 		for (size_t j = 0; j < rank->groups; j++) {
 			*most = rank->group[j].calls > *most ? rank->group[j].calls : *most;
 			*most = rank->group[j].p2p_calls > *most ? rank->group[j].p2p_calls : *most;
 		}
 	}
-	for (size_t i = 0; i < cycles; i++)
+	for (size_t i = 0; i < cycles; i++) {
 		base[i + 1] += base[i];
+		calls[i + 1] += calls[i];
+	}
+	for (size_t i = 0; is_partial && i < in->ranks; i++)
+		for (size_t j = 0; j < in->rank[i].comms; j++)
+			if (!in->rank[i].comm[j]->group)
+				in->rank[i].comm[j]->number = calls[in->rank[i].cycle];
 	for (size_t i = 0; i < in->ranks; i++)
 		for (size_t j = 0; j < in->rank[i].kernels; j++)
 			if (in->rank[i].kernel[j].group && !in->rank[i].kernel[j].stated)
@@ -268,7 +277,9 @@ static int leave_out(struct nt_kineto_rank *rank, size_t files, size_t cycles,
 {
 	int r = nt_trace_refuse(
 		error,
-		"rank %u has %zu files, and others have %zu: which one is missing is not clear",
+		files < cycles
+			? "rank %u has %zu files, and others have %zu: which one is missing is not clear"
+			: "rank %u has %zu files of %zu, but not those that others have",
 		rank->rank, files, cycles);
 
 	if (!trace->unread)
@@ -276,6 +287,29 @@ static int leave_out(struct nt_kineto_rank *rank, size_t files, size_t cycles,
 	for (size_t i = 0; i < files; i++)
 		nt_kineto_rank_release(&rank[i]);
 	return nt_trace_leave_out(trace, r, error);
+}
+
+/* Whether the rank lacks another file than `whole`, which has as many. */
+static bool is_shifted(const struct nt_kineto_rank *rank, const struct nt_kineto_rank *whole,
+		       size_t cycles)
+{
+	for (size_t i = 0; i < cycles; i++) {
+		if (is_one_cycle(&rank[i], &whole[i]))
+			continue;
+		if ((i && is_one_cycle(&rank[i], &whole[i - 1])) ||
+		    (i + 1 < cycles && is_one_cycle(&rank[i], &whole[i + 1])))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the cycles of the rank's files are known. */
+static bool is_placed(struct nt_kineto_rank *rank, size_t files, const struct nt_kineto_rank *whole,
+		      size_t cycles, const struct nt_trace *trace)
+{
+	if (files < cycles)
+		return place_files(rank, files, whole, cycles);
+	return !trace->unread || !is_shifted(rank, whole, cycles);
 }
 
 /* Finds the cycles of all files, and leaves out ranks of which they are not known. */
@@ -292,7 +326,7 @@ static int place_ranks(struct nt_kineto_ranks *in, size_t cycles, size_t whole,
 		trace->partial |= files < cycles;
 		for (size_t j = 0; j < files; j++)
 			in->rank[i + j].cycle = j;
-		if (files < cycles && !place_files(&in->rank[i], files, &in->rank[whole], cycles))
+		if (!is_placed(&in->rank[i], files, &in->rank[whole], cycles, trace))
 			r = leave_out(&in->rank[i], files, cycles, trace, error);
 		if (r < 0)
 			return r;
@@ -322,7 +356,7 @@ int nt_kineto_join_files(struct nt_kineto_ranks *in, struct nt_trace *trace, siz
 	if (*ret_files <= 1)
 		return 0;
 	r = place_ranks(in, *ret_files, whole, trace, error);
-	r = r ?: number_on(in, *ret_files);
+	r = r ?: number_on(in, *ret_files, trace->partial);
 	for (size_t i = 0; i < in->ranks && r == 0; i += files, joined++) {
 		files = count_files(in, i);
 		r = join_rank(&in->rank[i], files, error);

@@ -337,7 +337,8 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 	r = r ?: nt_kineto_find_nodes(in, trace);
 	if (r < 0)
 		return r;
-	if (!nt_kineto_has_groups(in)) {
+	/* Derived groups are numbered in the order of their calls, which a missing file shifts. */
+	if (!trace->partial && !nt_kineto_has_groups(in)) {
 		r = nt_kineto_derive_groups(in, trace->world);
 		if (r < 0)
 			return r;

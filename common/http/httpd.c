@@ -189,6 +189,7 @@ static enum MHD_Result handle(struct nt_httpd *httpd, struct nt_httpd_request *r
 	} else if (reply.status == 200 && reply.stream.is_wanted) {
 		return stream(httpd, request, &reply);
 	} else if (limit_memory(httpd, request, &reply) < 0) {
+		nt_buf_release(&reply.body);
 		return MHD_NO;
 	}
 	return send_reply(httpd, request, &reply);

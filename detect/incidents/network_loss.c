@@ -58,9 +58,31 @@ static const struct nt_detect_comm *find_losing(const struct nt_detect *detect)
 	return losing;
 }
 
+/* What was named stays so in rounds without a call of it. */
+static const struct nt_detect_comm *find_named(const struct nt_detect *detect,
+					       enum nt_family family)
+{
+	const struct nt_detect_incident *open = nt_incidents_find(detect, family, 0);
+	const struct nt_detect_comm *comm = NULL;
+
+	if (open && open->cause == NT_EVIDENCE_TEXT_TCP_LOSS)
+		comm = nt_detect_comm_find(detect->comms, open->comm);
+	return comm && comm->network.retransmits >
+				       NT_NIC_COUNTER_TIMES * comm->network.retransmits_usual +
+					       NT_TCP_LOSS_LEFT
+		       ? comm
+		       : NULL;
+}
+
+bool nt_network_loss_is_named(const struct nt_detect *detect, enum nt_family family)
+{
+	return find_named(detect, family) != NULL;
+}
+
 void nt_network_loss_blame(const struct nt_detect *detect, struct nt_proposal *proposal)
 {
-	const struct nt_detect_comm *comm = find_losing(detect);
+	const struct nt_detect_comm *comm =
+		find_named(detect, proposal->family) ?: find_losing(detect);
 
 	if (!comm)
 		return;

@@ -12,6 +12,9 @@
 /* Updates the rate at which the members send packets again. Once a round of the communicator. */
 void nt_network_loss_learn(const struct nt_detect *detect, struct nt_detect_comm *comm);
 
+/* Whether the open incident of that family names a communicator that still loses packets. */
+bool nt_network_loss_is_named(const struct nt_detect *detect, enum nt_family family);
+
 /*
  * `proposal`: all ranks are slower, without a culprit. If a communicator loses packets, it is the culprit
  * instead, with that cause and evidence.

@@ -298,6 +298,7 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_UNDECIDED, 0);
 	const struct nt_detect_rank *rank;
 	const double least = (open ? NT_EXPLAINS : 1.0) * NT_LOST_SHARE;
+	const bool loses = nt_network_loss_is_named(detect, NT_FAMILY_UNDECIDED);
 	uint32_t rounds;
 	double lost;
 
@@ -309,7 +310,8 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	if (detect->step.round_steps <= 0.0)
 		return 0;
 	/* Once noted, a rank or job is noted until it deviates half as much. */
-	rank = find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE, false);
+	rank = loses ? NULL
+		     : find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE, false);
 	rounds = count_rounds(detect);
 	lost = lost_part(&detect->step, rounds);
 	if (rank)
@@ -322,6 +324,9 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 						 .usual_ns = detect->step.first.step_ns,
 						 .part = lost,
 					 });
+	/* The steps of a while may be as before: packets are lost at random. */
+	if (loses)
+		return 0;
 	rank = find_late_host(detect, &lost);
 	if (rank && lost >= least)
 		return raise_late_host(detect, rank, lost);

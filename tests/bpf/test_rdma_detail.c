@@ -260,14 +260,18 @@ static void another_program_of_a_process_has_registered_nothing(void **state)
 	assert_int_equal(executed, pid);
 }
 
-static bool signals_all(const struct ibv_qp *qp)
+static struct nt_rdma_key key_of(const struct ibv_qp *qp)
 {
-	const struct nt_rdma_key wanted = {
+	return (struct nt_rdma_key){
 		.pid = (uint32_t)getpid(), .qpn = qp->qp_num, .context = (uintptr_t)qp->context};
+}
+
+static bool signals_all(const struct nt_rdma_key *wanted)
+{
 	struct nt_rdma_key key, at;
 	bool has_next = nt_traffic_map_next(shared.attach, NT_RDMA_SIGNALED, NULL, &key);
 
-	for (; has_next && memcmp(&key, &wanted, sizeof(key)) != 0;
+	for (; has_next && memcmp(&key, wanted, sizeof(key)) != 0;
 	     has_next = nt_traffic_map_next(shared.attach, NT_RDMA_SIGNALED, &at, &key))
 		at = key;
 	return has_next;
@@ -277,34 +281,35 @@ static bool signals_all(const struct ibv_qp *qp)
 static void what_the_agent_deletes_leaves_its_place_once_it_says_so(void **state)
 {
 	struct ibv_qp *first = fake_verbs_qp(&fake, 1), *second, *third;
-	const struct nt_rdma_key key = {.pid = (uint32_t)getpid(),
-					.qpn = first->qp_num,
-					.context = (uintptr_t)first->context};
+	const struct nt_rdma_key key = key_of(first);
+	struct nt_rdma_key key_of_second, key_of_third;
 	struct nt_verbs_totals totals;
 	struct nt_rdma_watch watch = {0};
 
 	(void)state;
 	(void)harness_poll(&shared);
-	assert_true(signals_all(first));
+	assert_true(signals_all(&key));
 	assert_true(nt_attach_verbs(shared.attach, key.pid, &totals));
 	watch.pairs_max = (uint32_t)totals.signaled;
 	nt_traffic_map_watch(shared.attach, key.pid, &watch);
 	assert_false(nt_traffic_map_forget(shared.attach, &key, true));
-	assert_true(signals_all(first));
+	assert_true(signals_all(&key));
 	assert_true(nt_traffic_map_forget(shared.attach, &key, false));
-	assert_false(signals_all(first));
+	assert_false(signals_all(&key));
 	second = fake_verbs_qp(&fake, 1);
-	assert_false(signals_all(second));
+	key_of_second = key_of(second);
+	assert_false(signals_all(&key_of_second));
 	watch.forgotten = 1;
 	nt_traffic_map_watch(shared.attach, key.pid, &watch);
 	third = fake_verbs_qp(&fake, 1);
-	assert_true(signals_all(third));
+	key_of_third = key_of(third);
+	assert_true(signals_all(&key_of_third));
 	/* The end of the first one is no end of another. */
 	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(first), 0);
 	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(second), 0);
-	assert_true(signals_all(third));
+	assert_true(signals_all(&key_of_third));
 	assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(third), 0);
-	assert_false(signals_all(third));
+	assert_false(signals_all(&key_of_third));
 	nt_traffic_map_watch(shared.attach, key.pid, NULL);
 	(void)harness_poll(&shared);
 }

@@ -223,17 +223,24 @@ static void reads_have_an_allowance_of_time_and_are_refused_beyond(void **state)
 	char text[64];
 	uint32_t pid = (uint32_t)getpid();
 	struct nt_environ env;
+	uint64_t over;
 	int done = 0, r = 0;
 
 	(void)state;
-	while (done < MANY && (r = read_word(getpid(), (uintptr_t)&word)) == 0)
-		done++;
+	/* If others run between two reads, the process has some of it again. */
+	do {
+		while (done < MANY && (r = read_word(getpid(), (uintptr_t)&word)) == 0)
+			done++;
+		assert_int_equal(r, -EBUSY);
+		over = stats().over_allowance;
+		r = nt_process_reader_environ(reader, pid, &env);
+		if (r == 0)
+			nt_environ_clean(&env);
+	} while (r != -EBUSY && done++ < MANY);
 	assert_int_equal(r, -EBUSY);
 	assert_true(done > 50);
-	assert_int_equal(stats().over_allowance, 1);
+	assert_int_equal(stats().over_allowance, over + 1);
 	assert_int_equal(stats().refused, 0);
-	assert_int_equal(nt_process_reader_environ(reader, pid, &env), -EBUSY);
-	assert_int_equal(stats().over_allowance, 2);
 	/* What is read once per window has an account of its own. */
 	assert_true(nt_process_reader_io(reader, pid, pid, text, sizeof(text)) > 0);
 }

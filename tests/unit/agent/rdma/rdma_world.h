@@ -50,6 +50,7 @@ static struct {
 	uint32_t ended_from; /* processes from this pid on have ended; 0: those from GONE on */
 	struct nt_rdma_key kept[KEPT]; /* in the kernel's table of those that signal all */
 	size_t kept_count;
+	uint64_t signaled, seen, ended; /* in the kernel's counts */
 } world;
 
 static inline int find(void *data, uint32_t pid, uint64_t start_ns, uint64_t post, uint64_t poll)
@@ -151,7 +152,10 @@ static inline bool totals(void *data, uint32_t pid, struct nt_verbs_totals *ret_
 	*ret_totals = (struct nt_verbs_totals){.registrations = 5,
 					       .registered_bytes = 500,
 					       .deregistrations = 2,
-					       .deregistered_bytes = 100};
+					       .deregistered_bytes = 100,
+					       .signaled = world.signaled,
+					       .seen = world.seen,
+					       .ended = world.ended};
 	return true;
 }
 

@@ -237,6 +237,21 @@ static void the_kernel_side_is_told_of_what_goes_before_its_queue_pair(void **st
 	nt_rdma_free(rdma);
 }
 
+/* What was deleted with it takes no places once it is observed again. */
+static void a_process_that_was_dropped_while_it_ran_has_its_places(void **state)
+{
+	struct nt_rdma *rdma = open_rdma();
+
+	(void)state;
+	world.signaled = 5;
+	world.seen = 9;
+	world.ended = 2;
+	nt_rdma_add(rdma, PID, START_NS, NOW_NS);
+	assert_int_equal(world.watch.forgotten, 5);
+	assert_int_equal(world.watch.dropped, 7);
+	nt_rdma_free(rdma);
+}
+
 /* The kernel side has seen it go. What is kept may be of the next one with its number. */
 static void what_a_destroyed_queue_pair_leaves_is_not_its_own(void **state)
 {
@@ -269,6 +284,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_kept_of_a_process_that_ended_at_once),
 		cmocka_unit_test(keys_of_processes_that_have_ended_are_deleted),
 		cmocka_unit_test(the_kernel_side_is_told_of_what_goes_before_its_queue_pair),
+		cmocka_unit_test(a_process_that_was_dropped_while_it_ran_has_its_places),
 		cmocka_unit_test(what_a_destroyed_queue_pair_leaves_is_not_its_own),
 	};
 

@@ -115,7 +115,7 @@ static void open_places_below_0_are_free(void **state)
 
 static void what_is_left_out_is_counted_once_however_often_it_is_listed(void **state)
 {
-	uint32_t over_cap = 3; /* of them the kernel side has counted forks */
+	__u64 over_cap = 3; /* of them the kernel side has counted forks */
 
 	(void)state;
 	nt_host_left_out(&over_cap, 10);

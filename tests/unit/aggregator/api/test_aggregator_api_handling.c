@@ -2,6 +2,7 @@
 /* Acknowledgements, silences and notes over REST. */
 #include <errno.h>
 
+#include "aggregator/store/store_impl.h"
 #include "tests/unit/aggregator/api.h"
 
 static struct http_reply send_to(const char *method, const char *target, const char *body)
@@ -115,6 +116,41 @@ static void the_tag_changes_with_what_people_do(void **state)
 	assert_false(is_unchanged());
 }
 
+static int get_tagged(const char *condition, char *ret_tag, size_t size)
+{
+	http_auto struct http_reply reply =
+		http_request(nt_api_port(api), "GET", "/api/v1/incidents/a1", condition, NULL);
+	const char *tag = strstr(reply.head, "\r\nETag: ");
+
+	assert_non_null(tag);
+	(void)snprintf(ret_tag, size, "If-None-Match: %.*s\r\n", (int)strcspn(tag + 8, "\r"),
+		       tag + 8);
+	return reply.status;
+}
+
+/* It has the same revision, and is joined. */
+static void the_tag_changes_with_what_was_done_elsewhere_at_once(void **state)
+{
+	struct nt_wire_incident theirs = {
+		.id = "a1",
+		.handling = {.revision = 1,
+			     .acknowledged_by = "",
+			     .silenced_real_ns = nt_clock_real_ns(),
+			     .silenced_by = "zoe",
+			     .silenced_until_real_ns = nt_clock_real_ns() + NT_HOUR},
+	};
+	char tag[128], other[128];
+	bool is_behind;
+
+	(void)state;
+	put("a1", "firing");
+	check_status("POST", "/api/v1/incidents/a1/acknowledge", "", 200);
+	assert_int_equal(get_tagged("", tag, sizeof(tag)), 200);
+	assert_int_equal(get_tagged(tag, other, sizeof(other)), 304);
+	assert_int_equal(nt_store_take_handling(store, &theirs, &is_behind), 0);
+	assert_int_equal(get_tagged(tag, other, sizeof(other)), 200);
+}
+
 static void bodies_that_are_wrong_are_refused(void **state)
 {
 	static const struct {
@@ -179,6 +215,7 @@ int main(void)
 		TEST(notes_end_at_the_cap),
 		TEST(a_silence_has_an_end),
 		TEST(the_tag_changes_with_what_people_do),
+		TEST(the_tag_changes_with_what_was_done_elsewhere_at_once),
 		TEST(bodies_that_are_wrong_are_refused),
 		TEST(a_text_over_its_cap_is_refused),
 		TEST(an_unknown_incident_is_404),

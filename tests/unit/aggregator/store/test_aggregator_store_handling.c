@@ -304,6 +304,26 @@ static void what_is_done_at_two_at_once_ends_the_same_at_both(void **state)
 	assert_int_equal(publish(other), 0);
 }
 
+/* That it is taken back is the later act. */
+static void a_silence_that_is_taken_back_stays_so_beside_a_note_elsewhere(void **state)
+{
+	(void)state;
+	decide(store, "i1", "firing", 2);
+	assert_int_equal(do_at(store, NT_STORE_SILENCE, "i1"), 0);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_same_handling();
+	assert_int_equal(do_at(store, NT_STORE_UNSILENCE, "i1"), 0);
+	assert_int_equal(do_at(other, NT_STORE_ANNOTATE, "i1"), 0);
+	assert_int_equal(publish(other), 1);
+	take(store, true);
+	assert_int_equal(handling_at(store, "i1").silenced_until_real_ns, 0);
+	assert_int_equal(publish(store), 1);
+	take(other, false);
+	assert_same_handling();
+	assert_int_equal(handling_at(other, "i1").silenced_until_real_ns, 0);
+}
+
 /* A note counts as a revision, and stays where it is. */
 static void a_note_does_not_hide_what_is_done_elsewhere(void **state)
 {
@@ -428,6 +448,7 @@ int main(void)
 		TEST(an_incident_that_ends_in_its_silence_is_never_sent),
 		TEST(reminders_pause_during_a_silence),
 		TEST_TWO(what_is_done_at_two_at_once_ends_the_same_at_both),
+		TEST_TWO(a_silence_that_is_taken_back_stays_so_beside_a_note_elsewhere),
 		TEST_TWO(a_note_does_not_hide_what_is_done_elsewhere),
 		TEST_TWO(what_was_done_before_is_corrected_by_the_owner),
 		TEST_TWO(at_one_time_the_names_decide),

@@ -74,6 +74,24 @@ static void play_cycle(struct job *job, unsigned int from, int slow, bool steps)
 	}
 }
 
+/* All ranks reduce together, without process groups. */
+static void play_plain_cycle(struct job *job, unsigned int from, int slow)
+{
+	for (int n = 0; n < CYCLE; n++) {
+		const unsigned int start = from + (unsigned int)n * STEP;
+
+		for (int i = 0; i < RANKS; i++) {
+			const unsigned int jitter = (unsigned int)(n * 7 + i * 13) % 11 * 20;
+			const unsigned int own = (i == slow ? 150000 : 100000) + jitter;
+
+			add_step(job, i, n, start, STEP);
+			add_kernel(job, i, "gemm", start, own, "");
+			add_kernel(job, i, "ncclDevKernel_AllReduce_Sum_f32", start + own,
+				   190000 - own, "");
+		}
+	}
+}
+
 static void put_cycles(struct cycles *cycles)
 {
 	for (int c = 0; c < FILES; c++)
@@ -222,6 +240,55 @@ static void rank_of_unknown_cycle_is_left_out_with_a_damaged_file(void **state)
 	assert_non_null(strstr(text, "rank 7 has 1 files"));
 }
 
+/* Of three cycles, rank 2 has the last two, and the others have the first two. */
+static void rank_with_other_files_than_most_is_left_out(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct cycles *cycles = *state;
+	struct job *last = calloc(1, sizeof(*last));
+	char text[NT_TRACE_ERROR_BYTES];
+
+	assert_non_null(last);
+	play_cycle(&cycles->job[0], 1000000, -1, true);
+	play_cycle(&cycles->job[1], 90000000, 5, true);
+	play_cycle(last, 180000000, 5, true);
+	nt_buf_release(&cycles->job[0].events[2]);
+	cycles->job[0].events[2] = cycles->job[1].events[2];
+	cycles->job[1].events[2] = last->events[2];
+	for (int i = 0; i < RANKS; i++)
+		if (i != 2)
+			nt_buf_release(&last->events[i]);
+	free(last);
+	put_cycles(cycles);
+	assert_int_equal(truncate(cycles->job[0].path[7], 1000), 0);
+	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
+		fail_msg("%s", text);
+	assert_int_equal(trace->unread, 2);
+	assert_non_null(strstr(trace->unread_text[1], "rank 2 has 2 files of 2, but not those"));
+	assert_int_equal(trace->frame[0].frame.ranks, RANKS - 1);
+}
+
+/* Without groups, calls are numbered in their order. A missing file does not shift it. */
+static void calls_without_groups_are_numbered_alike_beside_a_damaged_file(void **state)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	struct cycles *cycles = *state;
+	char text[NT_TRACE_ERROR_BYTES];
+
+	play_plain_cycle(&cycles->job[0], 1000000, -1);
+	play_plain_cycle(&cycles->job[1], 90000000, 5);
+	put_cycles(cycles);
+	assert_int_equal(truncate(cycles->job[0].path[2], 1000), 0);
+	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
+		fail_msg("%s", text);
+	assert_true(trace->partial);
+	assert_int_equal(trace->frames, 2 * CYCLE);
+	for (size_t n = CYCLE; n < trace->frames; n++)
+		assert_int_equal(trace->frame[n].rank[2].comm[0].last,
+				 trace->frame[n].rank[3].comm[0].last);
+	assert_names(trace, 5);
+}
+
 enum {
 	MANY = 1500, /* files of a rank */
 	EVENTS = 400, /* of each */
@@ -296,6 +363,8 @@ int main(void)
 		CASE(rank_may_lack_a_file),
 		CASE(damaged_file_of_several_is_left_out),
 		CASE(rank_of_unknown_cycle_is_left_out_with_a_damaged_file),
+		CASE(rank_with_other_files_than_most_is_left_out),
+		CASE(calls_without_groups_are_numbered_alike_beside_a_damaged_file),
 		cmocka_unit_test(joining_takes_time_in_proportion_to_the_files),
 	};
 

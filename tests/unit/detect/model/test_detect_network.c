@@ -306,6 +306,44 @@ static void a_network_that_loses_packets_is_named_without_its_transfers(void **s
 	sim_free(&sim);
 }
 
+/* Four of ten steps are slow, at random: once named, the network stays so until nothing is lost. */
+static void a_network_that_loses_packets_now_and_then_stays_named(void **state)
+{
+	struct nt_detect *detect;
+	bool was_named = false;
+	unsigned int seed = 2;
+	double usual;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 51);
+	sim.comm[0].timed = false;
+	sim_comm_add(&sim, 0xda7b, NT_FRAME_SYNCHRONISING, 2, 25e6, 5.0 * SIM_MS)->world = true;
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].traced = true;
+	sim_pass(&sim, detect, 40);
+	usual = sim.comm[0].transfer;
+	for (int i = 0; i < 400; i++) {
+		const bool is_slow = rand_r(&seed) % 10 < 4;
+
+		sim.comm[0].transfer = is_slow ? 20.0 * usual : usual;
+		sim.rank[3].retransmits = is_slow ? 4.0 : 0.0;
+		sim_pass(&sim, detect, 1);
+		if (was_named || sim_firing(detect, 0)) {
+			was_named = true;
+			assert_names_comm(sim_firing(detect, 0), DATA, 8);
+			assert_string_equal(sim_firing(detect, 0)->cause, "tcp loss");
+		}
+	}
+	assert_true(was_named);
+	sim.comm[0].transfer = usual;
+	sim.rank[3].retransmits = 0.0;
+	sim_pass(&sim, detect, 200);
+	assert_null(sim_firing(detect, 0));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void pauses_of_changing_ranks_are_not_the_network(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -516,6 +554,7 @@ int main(void)
 		cmocka_unit_test(ranks_that_poll_are_queued_while_they_wait),
 		cmocka_unit_test(a_loss_that_goes_on_does_not_become_usual),
 		cmocka_unit_test(a_network_that_loses_packets_is_named_without_its_transfers),
+		cmocka_unit_test(a_network_that_loses_packets_now_and_then_stays_named),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts),
