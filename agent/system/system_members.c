@@ -190,6 +190,9 @@ static void add_helper(struct listing *listing, uint32_t pid, uint32_t slot)
 		return;
 	}
 	each_task(listing, pid, &helper, add_task);
+	/* It may have ended before it was known. */
+	if (!read_start(pid, &start_ns))
+		drop_stale(loader, pid);
 }
 
 /* Adds the processes of a text, whose numbers may be cut at its ends. *number: a cut one. */

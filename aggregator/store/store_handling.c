@@ -314,8 +314,10 @@ static int apply(struct nt_store *store, const char *id, const struct nt_store_a
 		take_name(action->by, handling->silenced_by);
 		return move_messages(store, id, action->until_real_ns, action->real_ns);
 	case NT_STORE_UNSILENCE:
-		/* Its time stays: it is later than that of the silence. */
-		handling->silenced_real_ns = action->real_ns;
+		/* Its time is later than that of the silence, whichever clock that was. */
+		handling->silenced_real_ns = action->real_ns > handling->silenced_real_ns
+						     ? action->real_ns
+						     : handling->silenced_real_ns + 1;
 		handling->silenced_until_real_ns = 0;
 		handling->silenced_by[0] = '\0';
 		return move_messages(store, id, 0, action->real_ns);

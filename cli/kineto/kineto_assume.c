@@ -15,6 +15,8 @@ static int by_launch(const void *a, const void *b)
 	const struct nt_kineto_interval *x = *(struct nt_kineto_interval *const *)a;
 	const struct nt_kineto_interval *y = *(struct nt_kineto_interval *const *)b;
 
+	if (!x->stated && !y->stated && x->number != y->number) /* files follow each other */
+		return x->number < y->number ? -1 : 1;
 	if (x->launched_ns != y->launched_ns)
 		return x->launched_ns < y->launched_ns ? -1 : 1;
 	return (x > y) - (x < y);
@@ -105,9 +107,10 @@ static int assume_group(const struct nt_kineto_ranks *in)
 
 			kernel->op = (uint8_t)nt_collective_op(kernel->name, &uneven);
 			kernel->group = (uint16_t)(group - rank->group + 1);
-			if (kernel->number != before)
+			if (!kernel->stated && kernel->number != before) {
+				before = kernel->number;
 				calls = 0;
-			before = kernel->number;
+			}
 			kernel->number = before + ++calls;
 		}
 	}

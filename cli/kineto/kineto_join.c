@@ -26,8 +26,11 @@ static int join_list(struct nt_kineto_rank *rank, size_t files, size_t list_at, 
 	struct nt_kineto_interval **list = (void *)((char *)rank + list_at), *grown;
 	size_t *count = (void *)((char *)rank + count_at), sum = 0;
 
-	for (size_t i = 0; i < files; i++)
-		sum += *(const size_t *)((const char *)&rank[i] + count_at);
+	for (size_t i = 0; i < files; i++) {
+		const size_t *more_count = (const void *)((const char *)&rank[i] + count_at);
+
+		sum += *more_count;
+	}
 	if (!sum)
 		return 0;
 	grown = reallocarray(*list, sum, sizeof(*grown));
@@ -218,6 +221,39 @@ static bool is_one_cycle(const struct nt_kineto_rank *a, const struct nt_kineto_
 	return end > start && (end - start) * 2 > (a_ns < b_ns ? a_ns : b_ns);
 }
 
+/* Whether the rank lacks another file than `whole`, which has as many. */
+static bool is_shifted(const struct nt_kineto_rank *rank, const struct nt_kineto_rank *whole,
+		       size_t cycles)
+{
+	for (size_t i = 0; i < cycles; i++) {
+		if (is_one_cycle(&rank[i], &whole[i]))
+			continue;
+		if ((i && is_one_cycle(&rank[i], &whole[i - 1])) ||
+		    (i + 1 < cycles && is_one_cycle(&rank[i], &whole[i + 1])))
+			return true;
+	}
+	return false;
+}
+
+/* Of the ranks with all files, one that has the same as most of them, if there is a majority. */
+static size_t vote(const struct nt_kineto_ranks *in, size_t cycles, size_t whole)
+{
+	size_t votes = 0, files;
+
+	for (size_t i = 0; i < in->ranks; i += files) {
+		files = count_files(in, i);
+		if (files != cycles)
+			continue;
+		if (!votes)
+			whole = i;
+		if (!votes || !is_shifted(&in->rank[i], &in->rank[whole], cycles))
+			votes++;
+		else
+			votes--;
+	}
+	return whole;
+}
+
 /* Finds the cycles of a rank that lacks files. False if its clock does not tell them. */
 static bool place_files(struct nt_kineto_rank *rank, size_t files,
 			const struct nt_kineto_rank *whole, size_t cycles)
@@ -262,8 +298,10 @@ static int number_on(struct nt_kineto_ranks *in, size_t cycles, bool is_partial)
 	}
 	for (size_t i = 0; is_partial && i < in->ranks; i++)
 		for (size_t j = 0; j < in->rank[i].comms; j++)
-			if (!in->rank[i].comm[j]->group)
+			if (!in->rank[i].comm[j]->group) {
 				in->rank[i].comm[j]->number = calls[in->rank[i].cycle];
+				in->rank[i].comm[j]->stated = false;
+			}
 	for (size_t i = 0; i < in->ranks; i++)
 		for (size_t j = 0; j < in->rank[i].kernels; j++)
 			if (in->rank[i].kernel[j].group && !in->rank[i].kernel[j].stated)
@@ -287,20 +325,6 @@ static int leave_out(struct nt_kineto_rank *rank, size_t files, size_t cycles,
 	for (size_t i = 0; i < files; i++)
 		nt_kineto_rank_release(&rank[i]);
 	return nt_trace_leave_out(trace, r, error);
-}
-
-/* Whether the rank lacks another file than `whole`, which has as many. */
-static bool is_shifted(const struct nt_kineto_rank *rank, const struct nt_kineto_rank *whole,
-		       size_t cycles)
-{
-	for (size_t i = 0; i < cycles; i++) {
-		if (is_one_cycle(&rank[i], &whole[i]))
-			continue;
-		if ((i && is_one_cycle(&rank[i], &whole[i - 1])) ||
-		    (i + 1 < cycles && is_one_cycle(&rank[i], &whole[i + 1])))
-			return true;
-	}
-	return false;
 }
 
 /* Whether the cycles of the rank's files are known. */
@@ -355,6 +379,7 @@ int nt_kineto_join_files(struct nt_kineto_ranks *in, struct nt_trace *trace, siz
 	whole = find_whole(in, ret_files);
 	if (*ret_files <= 1)
 		return 0;
+	whole = vote(in, *ret_files, whole);
 	r = place_ranks(in, *ret_files, whole, trace, error);
 	r = r ?: number_on(in, *ret_files, trace->partial);
 	for (size_t i = 0; i < in->ranks && r == 0; i += files, joined++) {

@@ -67,6 +67,11 @@ static const struct nt_detect_comm *find_named(const struct nt_detect *detect,
 
 	if (open && open->cause == NT_EVIDENCE_TEXT_TCP_LOSS)
 		comm = nt_detect_comm_find(detect->comms, open->comm);
+	/* One that is no longer called keeps its last rate. */
+	if (comm && (double)detect->end_ns - (double)comm->moved_ns >
+			    fmax((double)detect->rules.resolve_min_ns,
+				 detect->rules.resolve_windows * detect->window_ns))
+		return NULL;
 	return comm && comm->network.retransmits >
 				       NT_NIC_COUNTER_TIMES * comm->network.retransmits_usual +
 					       NT_TCP_LOSS_LEFT

@@ -298,7 +298,8 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_UNDECIDED, 0);
 	const struct nt_detect_rank *rank;
 	const double least = (open ? NT_EXPLAINS : 1.0) * NT_LOST_SHARE;
-	const bool loses = nt_network_loss_is_named(detect, NT_FAMILY_UNDECIDED);
+	const bool loses = open && open->state == NT_INCIDENT_FIRING &&
+			   nt_network_loss_is_named(detect, NT_FAMILY_UNDECIDED);
 	uint32_t rounds;
 	double lost;
 

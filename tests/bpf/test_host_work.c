@@ -347,7 +347,7 @@ static struct nt_system_stats stats_of(const struct host_test *test)
 /* Threads and helpers in the tables, once they are as many. False: they never are. */
 static bool has_members(const struct host_test *test, uint64_t threads, uint64_t helpers)
 {
-	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS / 32;
+	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS / 24;
 	struct nt_system_stats stats;
 
 	do {

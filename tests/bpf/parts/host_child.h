@@ -26,7 +26,7 @@
 #include "agent/system/system.h"
 #include "common/system/clock.h"
 
-#define HOST_DEADLINE_NS (160 * NT_SECOND) /* the machine may be busy */
+#define HOST_DEADLINE_NS (120 * NT_SECOND) /* the machine may be busy */
 
 enum {
 	HOST_EVENTS = 4096,
