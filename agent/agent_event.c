@@ -11,7 +11,7 @@
 #define REREAD_NS (100 * NT_MILLISECOND) /* per turn: reading all events before something */
 
 enum {
-	MEMORY_EVENTS = 256, /* kernel events, between two memory checks */
+	MEMORY_EVENTS = 16, /* kernel events, between two memory checks */
 };
 
 /*
