@@ -167,12 +167,13 @@ static double learn_level(struct nt_detect *detect, const struct step_round *rou
 }
 
 /* Whether another open incident that began after the baseline explains the longer step. */
-static bool is_explained(const struct nt_detect *detect)
+static bool is_explained(const struct nt_detect *detect, bool or_pending)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		const struct nt_detect_incident *incident = detect->incidents.open[i];
 
-		if (incident->family != NT_FAMILY_JOB_WIDE && incident->lost_time.before_ns > 0.0)
+		if (incident->family != NT_FAMILY_JOB_WIDE && incident->lost_time.before_ns > 0.0 &&
+		    (or_pending || incident->state == NT_INCIDENT_FIRING))
 			return true;
 	}
 	return false;
@@ -210,7 +211,7 @@ int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 	}
 	cost = learn_level(detect, &round, stepped);
 	/* Excess explained by other incidents is not attributed to it. */
-	if (!isfinite(cost) || is_explained(detect))
+	if (!isfinite(cost) || is_explained(detect, true))
 		cost = fmax(own, host);
 	if (isfinite(cost))
 		nt_incidents_judge(detect, NT_FAMILY_JOB_WIDE, 0, cost);
@@ -264,7 +265,8 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 		.chance = nt_cusum_chance(level->sum, rules, 1.0, 1.0),
 	};
 
-	if (is_explained(detect))
+	/* What is pending may pass: until it fires, the network stays named. */
+	if (is_explained(detect, !alone || open->cause != NT_EVIDENCE_TEXT_TCP_LOSS))
 		return alone ? nt_incidents_close(detect, NT_FAMILY_JOB_WIDE) : 0;
 	if ((open && !alone) || !longer || level->sum < NT_WIDE_TIMES * detect->threshold ||
 	    !nt_cusum_lasts(level) || proposal.cost < NT_WIDE_TIMES * rules->size_floor ||
