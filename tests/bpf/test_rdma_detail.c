@@ -244,11 +244,11 @@ static void another_program_of_a_process_has_registered_nothing(void **state)
 	did_register =
 		nt_attach_verbs(shared.attach, (uint32_t)pid, &totals) && totals.registrations == 1;
 	assert_int_equal(write(go[1], "", 1), 1);
-	for (int i = 0; i < 500 && !runs_sleep(pid); i++)
+	for (int i = 0; i < 6000 && !runs_sleep(pid); i++)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	totals = (struct nt_verbs_totals){0};
 	(void)nt_attach_verbs(shared.attach, (uint32_t)pid, &totals);
-	for (int i = 0; i < 500 && executed != (uint32_t)pid; i++) {
+	for (int i = 0; i < 6000 && executed != (uint32_t)pid; i++) {
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 		(void)harness_poll(&shared);
 	}
