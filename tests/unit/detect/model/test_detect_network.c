@@ -344,6 +344,25 @@ static void a_network_that_loses_packets_now_and_then_stays_named(void **state)
 	sim_free(&sim);
 }
 
+/* A rank becomes slow beside it. What is pending may pass: until it fires, the network stays named. */
+static void a_named_loss_stays_until_what_explains_it_fires(void **state)
+{
+	struct nt_detect *detect;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 51);
+	assert_names_comm(slow_unmeasured(&sim, detect, 20.0), DATA, 8);
+	sim.rank[5].device *= 2.0;
+	for (int i = 0; i < 20; i++) {
+		sim_pass(&sim, detect, 1);
+		assert_non_null(sim_firing(detect, 0));
+	}
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 static void pauses_of_changing_ranks_are_not_the_network(void **state)
 {
 	struct nt_detect *detect = sim_detect();
@@ -555,6 +574,7 @@ int main(void)
 		cmocka_unit_test(a_loss_that_goes_on_does_not_become_usual),
 		cmocka_unit_test(a_network_that_loses_packets_is_named_without_its_transfers),
 		cmocka_unit_test(a_network_that_loses_packets_now_and_then_stays_named),
+		cmocka_unit_test(a_named_loss_stays_until_what_explains_it_fires),
 		cmocka_unit_test(pauses_of_changing_ranks_are_not_the_network),
 		cmocka_unit_test(a_call_that_not_all_timed_proves_nothing),
 		cmocka_unit_test(times_of_devices_are_tier_3_and_not_compared_with_those_of_hosts),
