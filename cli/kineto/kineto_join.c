@@ -193,20 +193,16 @@ static size_t count_files(const struct nt_kineto_ranks *in, size_t first)
 	return n - first;
 }
 
-/* The first rank of those with most files. Returns its place. */
-static size_t find_whole(const struct nt_kineto_ranks *in, size_t *ret_files)
+/* Of any rank. */
+static size_t most_files(const struct nt_kineto_ranks *in)
 {
-	size_t whole = 0, files;
+	size_t most = 0, files;
 
-	*ret_files = 0;
 	for (size_t i = 0; i < in->ranks; i += files) {
 		files = count_files(in, i);
-		if (files > *ret_files) {
-			*ret_files = files;
-			whole = i;
-		}
+		most = files > most ? files : most;
 	}
-	return whole;
+	return most;
 }
 
 /* Whether the files overlap in more than half of the shorter one: other clocks differ by less. */
@@ -235,10 +231,13 @@ static bool is_shifted(const struct nt_kineto_rank *rank, const struct nt_kineto
 	return false;
 }
 
-/* Of the ranks with all files, one that has the same as most of them, if there is a majority. */
-static size_t vote(const struct nt_kineto_ranks *in, size_t cycles, size_t whole)
+/*
+ * Of the ranks with most files, one that has the same as most of these, if there is a majority: the vote
+ * of Boyer and Moore. Returns its place.
+ */
+static size_t find_whole(const struct nt_kineto_ranks *in, size_t cycles)
 {
-	size_t votes = 0, files;
+	size_t votes = 0, whole = 0, files;
 
 	for (size_t i = 0; i < in->ranks; i += files) {
 		files = count_files(in, i);
@@ -376,10 +375,10 @@ int nt_kineto_join_files(struct nt_kineto_ranks *in, struct nt_trace *trace, siz
 
 	if (in->ranks)
 		qsort(in->rank, in->ranks, sizeof(*in->rank), by_rank_and_time);
-	whole = find_whole(in, ret_files);
+	*ret_files = most_files(in);
 	if (*ret_files <= 1)
 		return 0;
-	whole = vote(in, *ret_files, whole);
+	whole = find_whole(in, *ret_files);
 	r = place_ranks(in, *ret_files, whole, trace, error);
 	r = r ?: number_on(in, *ret_files, trace->partial);
 	for (size_t i = 0; i < in->ranks && r == 0; i += files, joined++) {

@@ -109,17 +109,25 @@ static int read_cycles(const struct cycles *cycles, size_t files, struct nt_trac
 	return r;
 }
 
+static struct nt_trace *must_read(const struct cycles *cycles, size_t files)
+{
+	struct nt_trace *trace = NULL;
+	char text[NT_TRACE_ERROR_BYTES];
+
+	if (read_cycles(cycles, files, &trace, text) != 0)
+		fail_msg("%s", text);
+	return trace;
+}
+
 static void files_of_one_rank_are_joined_in_the_order_of_time(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
-	char text[NT_TRACE_ERROR_BYTES];
 
 	play_cycle(&cycles->job[0], 1000000, -1, true);
 	play_cycle(&cycles->job[1], 90000000, 5, true);
 	put_cycles(cycles);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_int_equal(trace->frames, 2 * CYCLE);
 	assert_int_equal(trace->frame[0].frame.ranks, RANKS);
 	assert_non_null(strstr(trace->remark, "several files"));
@@ -141,13 +149,11 @@ static void derived_steps_do_not_cross_files(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
-	char text[NT_TRACE_ERROR_BYTES];
 
 	play_cycle(&cycles->job[0], 1000000, -1, false);
 	play_cycle(&cycles->job[1], 90000000, -1, false);
 	put_cycles(cycles);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_int_equal(trace->frames, 2 * (CYCLE - 1));
 	for (size_t n = 0; n < trace->frames; n++)
 		assert_in_range(trace->frame[n].rank[3].step_ns, 199000000, 201000000);
@@ -171,13 +177,11 @@ static void rank_may_lack_a_file(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
-	char text[NT_TRACE_ERROR_BYTES];
 
 	play_cycle(&cycles->job[0], 1000000, -1, true);
 	play_cycle(&cycles->job[1], 90000000, 5, true);
 	put_cycles(cycles);
-	if (read_cycles(cycles, (size_t)FILES * RANKS - 1, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS - 1);
 	assert_true(trace->partial);
 	assert_int_equal(trace->frames, 2 * CYCLE);
 	for (size_t n = 0; n < trace->frames; n++) {
@@ -193,14 +197,12 @@ static void damaged_file_of_several_is_left_out(void **state)
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
-	char text[NT_TRACE_ERROR_BYTES];
 
 	play_cycle(&cycles->job[0], 1000000, -1, true);
 	play_cycle(&cycles->job[1], 90000000, 5, true);
 	put_cycles(cycles);
 	assert_int_equal(truncate(cycles->job[0].path[2], 1000), 0);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_true(trace->partial);
 	assert_int_equal(trace->unread, 1);
 	assert_non_null(strstr(trace->unread_text[0], cycles->job[0].path[2]));
@@ -228,8 +230,7 @@ static void rank_of_unknown_cycle_is_left_out_with_a_damaged_file(void **state)
 	play_cycle(&cycles->job[1], 90000000, 5, true);
 	put_cycles(cycles);
 	assert_int_equal(truncate(cycles->job[1].path[7], 1000), 0);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_int_equal(trace->unread, 2);
 	assert_non_null(strstr(trace->unread_text[1], "rank 7 has 1 files, and others have 2"));
 	assert_int_equal(trace->frame[0].frame.ranks, RANKS - 1);
@@ -246,7 +247,6 @@ static void rank_with_other_files_than_most_is_left_out(void **state)
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
 	struct job *last = calloc(1, sizeof(*last));
-	char text[NT_TRACE_ERROR_BYTES];
 
 	assert_non_null(last);
 	play_cycle(&cycles->job[0], 1000000, -1, true);
@@ -261,8 +261,7 @@ static void rank_with_other_files_than_most_is_left_out(void **state)
 	free(last);
 	put_cycles(cycles);
 	assert_int_equal(truncate(cycles->job[0].path[7], 1000), 0);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_int_equal(trace->unread, 2);
 	assert_non_null(strstr(trace->unread_text[1], "rank 0 has 2 files of 2, but not those"));
 	assert_int_equal(trace->frame[0].frame.ranks, RANKS - 1);
@@ -273,14 +272,12 @@ static void calls_without_groups_are_numbered_alike_beside_a_damaged_file(void *
 {
 	nt_auto(nt_trace) struct nt_trace *trace = NULL;
 	struct cycles *cycles = *state;
-	char text[NT_TRACE_ERROR_BYTES];
 
 	play_plain_cycle(&cycles->job[0], 1000000, -1);
 	play_plain_cycle(&cycles->job[1], 90000000, 5);
 	put_cycles(cycles);
 	assert_int_equal(truncate(cycles->job[0].path[2], 1000), 0);
-	if (read_cycles(cycles, (size_t)FILES * RANKS, &trace, text) != 0)
-		fail_msg("%s", text);
+	trace = must_read(cycles, (size_t)FILES * RANKS);
 	assert_true(trace->partial);
 	assert_int_equal(trace->frames, 2 * CYCLE);
 	for (size_t n = CYCLE; n < trace->frames; n++)
