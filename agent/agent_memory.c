@@ -20,7 +20,7 @@ enum {
 
 /*
  * Between two checks: a flood of new ranks was seen to take 0.9 MB per millisecond. The interval
- * shrinks with what is left of the limit, so that at most about a megabyte is taken beyond it.
+ * shrinks with what is left of the limit, at that rate.
  */
 #define LOOK_LEAST_NS NT_MILLISECOND
 #define LOOK_NS       (10 * NT_MILLISECOND)

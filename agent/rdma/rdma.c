@@ -52,7 +52,7 @@ struct nt_rdma_process *nt_rdma_find_process(const struct nt_rdma *rdma, uint32_
 	return process;
 }
 
-/* The kernel side counts those that signal all, and is told of each that goes before its queue pair. */
+/* The kernel side counts entries of queue pairs that signal all: the watch states those deleted here. */
 static void forget_key(struct nt_rdma *rdma, struct nt_rdma_process *process,
 		       const struct nt_rdma_key *key, bool is_destroyed)
 {

@@ -216,7 +216,7 @@ static int compare(uint64_t one_ns, const char *one_by, uint64_t other_ns, const
 /*
  * People may act at two aggregators at once, and give both the same revision: the later acknowledgement
  * and the later silence hold everywhere. The end of a silence is not compared, as each aggregator cuts
- * it by its own clock.
+ * it by its own clock. An acknowledgement that is taken back has no time: it loses to one elsewhere.
  */
 int nt_store_take_handling(struct nt_store *store, const struct nt_wire_incident *incident,
 			   bool *ret_is_behind)

@@ -215,7 +215,7 @@ static void keys_of_processes_that_have_ended_are_deleted(void **state)
 }
 
 /* The kernel side counts them: else the place of one that it does not see go is lost. */
-static void the_kernel_side_is_told_of_what_goes_before_its_queue_pair(void **state)
+static void the_watch_states_what_is_deleted_before_its_queue_pair(void **state)
 {
 	struct nt_rdma *rdma = open_rdma();
 	int watches;
@@ -283,7 +283,7 @@ int main(void)
 		cmocka_unit_test(processes_that_have_ended_go_by_themselves_but_no_rank),
 		cmocka_unit_test(nothing_is_kept_of_a_process_that_ended_at_once),
 		cmocka_unit_test(keys_of_processes_that_have_ended_are_deleted),
-		cmocka_unit_test(the_kernel_side_is_told_of_what_goes_before_its_queue_pair),
+		cmocka_unit_test(the_watch_states_what_is_deleted_before_its_queue_pair),
 		cmocka_unit_test(a_process_that_was_dropped_while_it_ran_has_its_places),
 		cmocka_unit_test(what_a_destroyed_queue_pair_leaves_is_not_its_own),
 	};

@@ -82,7 +82,7 @@ static void what_is_given_back_is_free_again(void **state)
 	assert_true(take(OWNERS, OWNERS, OWN + 50) == OWN + 50);
 }
 
-/* Whoever comes in between sees a count below 0, which is no large one. */
+/* Meanwhile the count is below 0, and must not be read as a large one. */
 static void two_that_give_back_at_once_leave_no_count_below_0(void **state)
 {
 	(void)state;

@@ -281,7 +281,7 @@ static void assert_same_handling(void)
 	assert_int_equal(ours.silenced_until_real_ns, theirs.silenced_until_real_ns);
 }
 
-/* Both have the same revision then. Nothing that somebody did is lost. */
+/* Both have the same revision then. Neither act is lost. */
 static void what_is_done_at_two_at_once_ends_the_same_at_both(void **state)
 {
 	(void)state;
