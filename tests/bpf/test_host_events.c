@@ -333,8 +333,7 @@ static void switch_all_the_time(void *data)
 	host_pin(0);
 	if (pipe(to) < 0 || pipe(from) < 0)
 		_exit(1);
-	if (fork() == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (host_fork() == 0) {
 		while (read(to[0], &byte, 1) == 1 && write(from[1], &byte, 1) == 1)
 			;
 		_exit(0);

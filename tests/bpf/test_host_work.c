@@ -70,11 +70,9 @@ static void a_direct_read_waits_for_its_block_device(void **state)
 static void read_in_parallel(void *data)
 {
 	for (int i = 0; i < READERS; i++)
-		if (fork() == 0) {
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (host_fork() == 0)
 			for (;;)
 				read_directly(data);
-		}
 	(void)pause();
 }
 
@@ -368,14 +366,14 @@ static void *exec_sleep(void *data)
 /* Its second thread executes a program that lasts. */
 static void fork_one_that_execs(void *data)
 {
-	const pid_t pid = fork();
+	const pid_t pid = host_fork();
 	pthread_t thread;
 
 	(void)data;
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)pthread_create(&thread, NULL, exec_sleep, NULL);
 		host_pause_ms(60000);
+		_exit(1); /* not reached */
 	}
 	host_pause_ms(300);
 	host_stop(pid);
@@ -404,21 +402,28 @@ static pid_t *forked; /* in memory that is shared */
 
 static void fork_a_rank(void *data)
 {
-	const pid_t pid = fork();
+	const pid_t pid = host_fork();
 
 	(void)data;
-	if (pid)
+	if (pid > 0)
 		*forked = pid;
-	else
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	host_pause_ms(60000);
+	for (;;)
+		host_pause_ms(60000);
+}
+
+/* The kernel knows of a child before its parent does; sanitized, forks are slow. 0: never. */
+static pid_t wait_for_forked(void)
+{
+	for (int i = 0; i < 1200 && !*(volatile pid_t *)forked; i++)
+		host_pause_ms(100);
+	return *(volatile pid_t *)forked;
 }
 
 static void a_helper_that_becomes_a_rank_is_no_helper(void **state)
 {
 	struct host_test *test = *state;
 	bool was_helper, is_rank, is_left;
-	pid_t pid;
+	pid_t pid, child;
 	int go;
 
 	*forked = 0;
@@ -426,12 +431,14 @@ static void a_helper_that_becomes_a_rank_is_no_helper(void **state)
 	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
 	(void)close(go);
 	was_helper = has_members(test, 2, 1);
-	nt_system_enrol(test->system, (uint32_t)*forked, 1, 1);
+	child = wait_for_forked();
+	nt_system_enrol(test->system, (uint32_t)child, 1, 1);
 	is_rank = has_members(test, 2, 0);
 	nt_system_leave(test->system, (uint32_t)pid, 1);
 	is_left = has_members(test, 1, 0);
 	host_stop(pid); /* and with it the other */
-	nt_system_leave(test->system, (uint32_t)*forked, 1);
+	nt_system_leave(test->system, (uint32_t)child, 1);
+	assert_true(child);
 	assert_true(was_helper);
 	assert_true(is_rank);
 	assert_true(is_left);
@@ -454,10 +461,8 @@ static void *stay(void *data)
 static void fork_many(void *data)
 {
 	for (int i = 0; i < MANY_HELPERS; i++)
-		if (fork() == 0) {
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (host_fork() == 0)
 			(void)stay(NULL);
-		}
 	*forked = 1;
 	(void)stay(data);
 }
@@ -473,8 +478,7 @@ static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 	*forked = 0;
 	pid = host_start(fork_many, NULL, &go);
 	(void)close(go);
-	for (int i = 0; i < 1200 && !*(volatile pid_t *)forked; i++)
-		host_pause_ms(100); /* sanitized, and beside others, it forks slowly */
+	(void)wait_for_forked();
 	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
 	stats = stats_of(test);
 	host_stop(pid);

@@ -85,6 +85,19 @@ static inline void host_burn_ms(unsigned int ms)
 		;
 }
 
+/* As fork(), but the child ends with its parent, even if that has ended before. */
+static inline pid_t host_fork(void)
+{
+	const pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+	}
+	return pid;
+}
+
 typedef void (*host_work)(void *data);
 
 /* Forks; the child waits until it is let go, and then works until it is killed. */
@@ -95,10 +108,9 @@ static inline pid_t host_start(host_work work, void *data, int *ret_go)
 	char byte;
 
 	assert_int_equal(pipe(pipes), 0);
-	pid = fork();
+	pid = host_fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)close(pipes[1]);
 		(void)!read(pipes[0], &byte, 1);
 		for (;;)
