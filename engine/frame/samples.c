@@ -108,17 +108,21 @@ static bool is_sorted(const struct nt_frame_sample *sample, size_t samples)
 int nt_samples_sort(struct nt_arena *arena, struct nt_frame_sample *sample, size_t samples,
 		    struct nt_frame_sample **ret_sample)
 {
-	struct calls *calls = nt_arena_alloc(arena, sizeof(*calls));
-	uint16_t *of = nt_arena_alloc(arena, samples * sizeof(*of) + 1);
 	struct nt_frame_sample *sorted = nt_arena_alloc(arena, samples * sizeof(*sorted) + 1);
+	struct calls *calls;
 	size_t start = 0;
+	uint16_t *of;
 
-	if (!calls || !of || !sorted)
+	if (!sorted)
 		return -ENOMEM;
 	if (!samples) {
 		*ret_sample = sorted;
 		return 0;
 	}
+	calls = nt_arena_alloc(arena, sizeof(*calls));
+	of = nt_arena_alloc(arena, samples * sizeof(*of));
+	if (!calls || !of)
+		return -ENOMEM;
 	if (!assign_calls(calls, sample, samples, of)) {
 		memcpy(sorted, sample, samples * sizeof(*sorted));
 		qsort(sorted, samples, sizeof(*sorted), by_sample);

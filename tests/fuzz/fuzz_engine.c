@@ -166,5 +166,5 @@ static int run(const uint8_t *data, size_t size)
  * Each message may move the clock by minutes, which ends hundreds of frames, and a frame has all ranks so
  * far: bytes times bytes, up to the cap.
  */
-FUZZ_TARGET(run, .peak = {1 << 20, 8192}, .total = {64 << 20, 16 << 20},
-	    .steps = {20000000, 300000}, .cpu_ns = {1000000000, 10000000})
+FUZZ_TARGET(run, .peak = {1 << 20, 8192}, .total = {64 << 20, 4 << 20},
+	    .steps = {20000000, 1000000}, .cpu_ns = {1000000000, 10000000})
