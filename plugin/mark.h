@@ -32,7 +32,8 @@
 		__attribute__((section(".probes"), visibility("hidden"))) = 0
 
 /* True while a tracer is attached. */
-#define NT_MARK_IS_TRACED(name) (neutracer_##name##_semaphore != 0)
+#define NT_MARK_IS_TRACED(name)                                                                    \
+	(__atomic_load_n(&neutracer_##name##_semaphore, __ATOMIC_RELAXED) != 0)
 
 #define NT_MARK_NOTE(name)                                                                         \
 	"990:	" NT_MARK_NOP "\n"                                                                 \

@@ -14,6 +14,7 @@
 
 #include "tests/api/snapshot_scene.h"
 #include "tests/unit/aggregator/level_desk.h"
+#include "tests/unit/common/kafka_threads.h"
 
 static const struct nt_level_target rank_3 = {NT_LEVEL_RANK, "10.0.0.1:29500/run", 3};
 
