@@ -18,8 +18,6 @@ enum {
 
 #define POLL_NS  NT_MILLISECOND
 #define SWEEP_NS NT_MILLISECOND /* of a turn */
-#define LIST_NS  (20 * NT_MILLISECOND) /* of a turn; the last rank may exceed it */
-#define LEAVING  UINT32_MAX /* in place of a process: its threads are still to be removed */
 
 struct nt_system {
 	struct nt_system_options options;
@@ -27,10 +25,10 @@ struct nt_system {
 	struct nt_event_budget budget;
 	struct nt_switch_share share;
 	struct nt_dropped_events dropped[NT_HOST_PROCESSES];
-	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free; or LEAVING */
+	uint32_t pid[NT_HOST_PROCESSES]; /* of a slot; 0: free; or NT_SYSTEM_LEAVING */
 	struct nt_system_sweep sweep;
 	uint32_t leaving; /* slots */
-	uint32_t listed; /* slots whose threads were listed again */
+	struct nt_system_again again;
 	struct nt_system_owners owners;
 	uint64_t start_boot_ns[NT_HOST_PROCESSES]; /* of that process */
 	uint64_t enrolled_ns[NT_HOST_PROCESSES]; /* attached time at that moment */
@@ -226,22 +224,6 @@ static void forget_rates(struct nt_system *system)
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
-/* Threads that were made in the meantime; the rest in the next turn. */
-static void list_members_again(struct nt_system *system)
-{
-	const uint64_t end_ns = nt_clock_mono_ns() + LIST_NS;
-
-	for (; system->listed < NT_HOST_PROCESSES; system->listed++) {
-		const uint32_t pid = system->pid[system->listed];
-
-		if (!pid || pid == LEAVING)
-			continue;
-		if (nt_clock_mono_ns() >= end_ns)
-			return;
-		nt_system_members_add(&system->loader, pid, system->listed);
-	}
-}
-
 static void set_attached(struct nt_system *system, uint64_t now_ns)
 {
 	struct nt_system_loader *loader = &system->loader;
@@ -286,7 +268,7 @@ static void change_state(struct nt_system *system, enum nt_event_budget_state wa
 	else if (state == NT_EVENT_BUDGET_NOTHING)
 		forget_rates(system);
 	else if (was == NT_EVENT_BUDGET_NOTHING)
-		system->listed = 0;
+		system->again = (struct nt_system_again){.is_running = true};
 	if (!is_sliced(system))
 		nt_event_budget_changed(&system->budget);
 }
@@ -343,7 +325,7 @@ static bool begin_sweep(struct nt_system *system)
 {
 	system->sweep = (struct nt_system_sweep){0};
 	for (uint32_t i = 0; i < NT_HOST_PROCESSES; i++) {
-		if (system->pid[i] != LEAVING)
+		if (system->pid[i] != NT_SYSTEM_LEAVING)
 			continue;
 		if (has_threads(system, i))
 			system->sweep.is_swept[i] = system->sweep.is_running = true;
@@ -383,7 +365,7 @@ void nt_system_poll(struct nt_system *system)
 	system->poll_end_ns = nt_clock_mono_ns() + POLL_NS;
 	(void)ring_buffer__consume(system->loader.ring);
 	sweep_slots(system, SWEEP_NS);
-	list_members_again(system);
+	nt_system_members_again(&system->loader, &system->again, system->pid);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -393,7 +375,7 @@ void nt_system_enrol(struct nt_system *system, uint32_t pid, uint64_t start_boot
 	const uint64_t now_ns = nt_clock_boot_ns();
 	uint32_t slot = slot_of(system, pid);
 
-	if (!pid || pid == LEAVING)
+	if (!pid || pid == NT_SYSTEM_LEAVING)
 		return;
 	if (slot < NT_HOST_PROCESSES) {
 		if (system->start_boot_ns[slot] == start_boot_ns)
@@ -425,12 +407,12 @@ void nt_system_leave(struct nt_system *system, uint32_t pid, uint64_t start_boot
 {
 	const uint32_t slot = slot_of(system, pid);
 
-	if (!pid || pid == LEAVING || slot == NT_HOST_PROCESSES ||
+	if (!pid || pid == NT_SYSTEM_LEAVING || slot == NT_HOST_PROCESSES ||
 	    system->start_boot_ns[slot] != start_boot_ns)
 		return;
 	nt_system_shares_close(&system->loader, pid, slot);
 	system->loader.process[slot].level = 0;
-	system->pid[slot] = LEAVING;
+	system->pid[slot] = NT_SYSTEM_LEAVING;
 	system->leaving++;
 	system->tid[slot] = 0;
 	if (!has_threads(system, slot))
@@ -575,7 +557,6 @@ int nt_system_new(const struct nt_system_options *options, struct nt_system **re
 		return -ENOMEM;
 	system->options = *options;
 	system->budget.budget = options->budget;
-	system->listed = NT_HOST_PROCESSES;
 	system->share.now = 1.0;
 	r = nt_system_loader_open(&system->loader, options->ring_bytes, take_event, system);
 	if (r < 0)

@@ -14,6 +14,9 @@ enum {
 	NT_SYSTEM_PROGRAMS = 48,
 };
 
+/* In place of a slot's process: its threads are still to be removed. */
+#define NT_SYSTEM_LEAVING UINT32_MAX
+
 /* The kernel side. */
 struct nt_system_loader {
 	struct host_bpf *programs;
@@ -43,11 +46,31 @@ void nt_system_loader_load(const struct nt_system_loader *loader,
 			   struct nt_event_budget_load *ret_load);
 uint64_t nt_system_loader_missed(const struct nt_system_loader *loader);
 
+/* Where a pass through a table goes on. All 0: at its begin, also after its end. */
+struct nt_system_cursor {
+	uint32_t at;
+	bool is_set, is_last; /* last: the entries that were read now */
+};
+
 /*
  * agent/system/system_members.c: puts a rank into the maps, with its threads and the processes that it
  * has forked, for at most 20 ms. What is left out is counted in its slot.
  */
 void nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
+
+/* After a pause; a pass of several turns. Set to begin it: is_running, the rest 0. */
+struct nt_system_again {
+	uint32_t table, slot; /* the table that is looked through; the next slot to be listed */
+	struct nt_system_cursor cursor;
+	bool is_running;
+};
+
+/*
+ * Goes on with the pass for at most 20 ms; the last rank may exceed them. Processes and threads that ended
+ * unobserved leave their places; then each rank is listed again. pid: of a slot; 0, NT_SYSTEM_LEAVING: none.
+ */
+void nt_system_members_again(const struct nt_system_loader *loader, struct nt_system_again *again,
+			     const uint32_t pid[NT_HOST_PROCESSES]);
 
 /* True: `known` is no forked process of the slot that started then; start_ns 0: at a time not known. */
 bool nt_system_members_is_stale(const struct nt_host_member *known, uint32_t slot,
@@ -56,8 +79,8 @@ bool nt_system_members_is_stale(const struct nt_host_member *known, uint32_t slo
 /* Removes the threads of ranks that have left, in one pass of several turns. */
 struct nt_system_sweep {
 	bool is_swept[NT_HOST_PROCESSES]; /* the slots whose threads this pass removes */
-	uint32_t cursor;
-	bool has_cursor, is_running;
+	struct nt_system_cursor cursor;
+	bool is_running;
 };
 
 /* agent/system/system_shares.c. Owners of ranks, by the index that struct nt_host_process has. There are as many as slots. */
@@ -80,6 +103,9 @@ void nt_system_shares_give_helper(const struct nt_system_loader *loader, uint32_
 void nt_system_shares_drop_thread(const struct nt_system_loader *loader, uint32_t tid,
 				  uint32_t slot);
 void nt_system_shares_drop_member(const struct nt_system_loader *loader, uint32_t pid);
+/* The next entries of a table, at most that many. 0: there are none, or an error ends the pass. */
+uint32_t nt_system_shares_next(int fd, struct nt_system_cursor *cursor, uint32_t *key, void *value,
+			       uint32_t max);
 /* Removes the processes of the slot: no thread is added from then on. */
 void nt_system_shares_close(const struct nt_system_loader *loader, uint32_t pid, uint32_t slot);
 /* Goes on with a pass. True: it has reached the end. */

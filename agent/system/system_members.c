@@ -21,10 +21,11 @@ enum {
 	CHILDREN_BYTES = 4096, /* of a thread's list, read at once */
 	LOOK = 16, /* threads between two reads of the clock: a power of two */
 	FOLDER_LINKS = 2, /* of a folder without subfolders */
+	ENDED_READ = 64, /* entries that are looked at between two reads of the clock */
 };
 
 #define TICK_NS (NT_SECOND / 100) /* the coarsest unit of /proc */
-#define LIST_NS (20 * NT_MILLISECOND) /* of processor time, so that the loop is not held up */
+#define LIST_NS (20 * NT_MILLISECOND) /* so that the loop is not held up */
 
 /* One rank that is listed. */
 struct listing {
@@ -251,4 +252,82 @@ void nt_system_members_add(const struct nt_system_loader *loader, uint32_t pid, 
 	each_task(&listing, pid, &member, add_children);
 	nt_host_left_out(&process->threads_over_cap, listing.left_out);
 	nt_host_left_out(&process->helpers_over_cap, listing.helpers_left_out);
+}
+
+/* ---- after a pause ---------------------------------------------------------------------------- */
+
+/* Entries are looked up again, as those of a batch may be of earlier ones by now. */
+static void drop_ended_helper(const struct nt_system_loader *loader, uint32_t pid)
+{
+	struct nt_host_member known;
+	uint64_t start_ns;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.members), &pid, &known) < 0 ||
+	    !known.is_helper)
+		return;
+	if (!read_start(pid, &start_ns) || nt_system_members_is_stale(&known, known.slot, start_ns))
+		nt_system_shares_drop_member(loader, pid);
+}
+
+static bool has_thread_ended(uint32_t tgid, uint32_t tid)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u", tgid, tid);
+	return stat(path, &st) < 0 && errno == ENOENT;
+}
+
+/* After the helpers: a thread whose process is not known has ended with it. */
+static void drop_ended_thread(const struct nt_system_loader *loader, uint32_t tid)
+{
+	struct nt_host_thread known;
+	struct nt_host_member member;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.threads), &tid, &known) < 0)
+		return;
+	if (bpf_map_lookup_elem(bpf_map__fd(loader->programs->maps.members), &known.tgid,
+				&member) == 0 &&
+	    member.slot == known.slot && !has_thread_ended(known.tgid, tid))
+		return;
+	nt_system_shares_drop_thread(loader, tid, known.slot);
+}
+
+/* True: both tables were looked through. */
+static bool drop_ended(const struct nt_system_loader *loader, struct nt_system_again *again,
+		       uint64_t end_ns)
+{
+	const int fd[] = {bpf_map__fd(loader->programs->maps.members),
+			  bpf_map__fd(loader->programs->maps.threads)};
+	struct nt_host_thread value[ENDED_READ]; /* the larger one of the two */
+	uint32_t key[ENDED_READ];
+
+	while (again->table < sizeof(fd) / sizeof(fd[0])) {
+		const uint32_t n = nt_system_shares_next(fd[again->table], &again->cursor, key,
+							 value, ENDED_READ);
+
+		for (uint32_t i = 0; i < n; i++)
+			(again->table ? drop_ended_thread : drop_ended_helper)(loader, key[i]);
+		again->table += again->cursor.is_last;
+		if (nt_clock_mono_ns() >= end_ns)
+			return false;
+	}
+	return true;
+}
+
+void nt_system_members_again(const struct nt_system_loader *loader, struct nt_system_again *again,
+			     const uint32_t pid[NT_HOST_PROCESSES])
+{
+	const uint64_t end_ns = nt_clock_mono_ns() + LIST_NS;
+
+	if (!again->is_running || !drop_ended(loader, again, end_ns))
+		return;
+	for (; again->slot < NT_HOST_PROCESSES; again->slot++) {
+		if (!pid[again->slot] || pid[again->slot] == NT_SYSTEM_LEAVING)
+			continue;
+		if (nt_clock_mono_ns() >= end_ns)
+			return;
+		nt_system_members_add(loader, pid[again->slot], again->slot);
+	}
+	again->is_running = false;
 }

@@ -86,18 +86,15 @@ void nt_system_shares_drop_member(const struct nt_system_loader *loader, uint32_
 
 /* ---- ranks that have left --------------------------------------------------------------------- */
 
-/* The next entries. *cursor: where to go on, if *has_cursor. Sets *ret_last at the end of the map. */
-static uint32_t read_batch(int fd, uint32_t *cursor, bool *has_cursor, uint32_t *key, void *value,
-			   uint32_t max, bool *ret_last)
+uint32_t nt_system_shares_next(int fd, struct nt_system_cursor *cursor, uint32_t *key, void *value,
+			       uint32_t max)
 {
 	uint32_t next = 0, n = max;
-	const int r =
-		bpf_map_lookup_batch(fd, *has_cursor ? cursor : NULL, &next, key, value, &n, NULL);
+	const int r = bpf_map_lookup_batch(fd, cursor->is_set ? &cursor->at : NULL, &next, key,
+					   value, &n, NULL);
 
 	/* Of an error other than the end nothing is known: the pass ends. */
-	*ret_last = r < 0;
-	*cursor = next;
-	*has_cursor = !*ret_last;
+	*cursor = (struct nt_system_cursor){.at = next, .is_set = r == 0, .is_last = r < 0};
 	return r == 0 || errno == ENOENT ? n : 0;
 }
 
@@ -105,16 +102,15 @@ void nt_system_shares_close(const struct nt_system_loader *loader, uint32_t pid,
 {
 	const int fd = bpf_map__fd(loader->programs->maps.members);
 	struct nt_host_member member, value[MEMBERS_READ];
-	uint32_t key[MEMBERS_READ], cursor = 0;
-	bool has_cursor = false, is_last = false;
+	struct nt_system_cursor cursor = {0};
+	uint32_t key[MEMBERS_READ];
 
 	if (bpf_map_lookup_elem(fd, &pid, &member) == 0 && member.slot == slot)
 		nt_system_shares_drop_member(loader, pid);
 	if (!nt_host_taken(&loader->process[slot].helpers))
 		return;
-	while (!is_last) {
-		const uint32_t n =
-			read_batch(fd, &cursor, &has_cursor, key, value, MEMBERS_READ, &is_last);
+	while (!cursor.is_last) {
+		const uint32_t n = nt_system_shares_next(fd, &cursor, key, value, MEMBERS_READ);
 
 		for (uint32_t i = 0; i < n; i++)
 			if (value[i].slot == slot)
@@ -129,18 +125,17 @@ bool nt_system_shares_sweep(const struct nt_system_loader *loader, struct nt_sys
 	const uint64_t start_ns = nt_clock_mono_ns();
 	struct nt_host_thread value[THREADS_READ];
 	uint32_t key[THREADS_READ];
-	bool is_last = false;
 
-	while (!is_last) {
-		const uint32_t n = read_batch(fd, &sweep->cursor, &sweep->has_cursor, key, value,
-					      THREADS_READ, &is_last);
+	do {
+		const uint32_t n =
+			nt_system_shares_next(fd, &sweep->cursor, key, value, THREADS_READ);
 
 		for (uint32_t i = 0; i < n; i++)
 			if (value[i].slot < NT_HOST_PROCESSES && sweep->is_swept[value[i].slot])
 				nt_system_shares_drop_thread(loader, key[i], value[i].slot);
-		if (!is_last && nt_clock_mono_ns() - start_ns >= budget_ns)
+		if (!sweep->cursor.is_last && nt_clock_mono_ns() - start_ns >= budget_ns)
 			return false;
-	}
+	} while (!sweep->cursor.is_last);
 	return true;
 }
 

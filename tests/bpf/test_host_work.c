@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* System events of disks, memory, TCP and members: each is provoked in a real process, and its figure is read. */
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 
-#include "tests/bpf/parts/host_child.h"
+#include "tests/bpf/parts/host_members.h"
 
 enum {
 	FILE_BYTES = 64 << 20,
@@ -333,53 +332,6 @@ static void retransmits_and_resets_belong_to_the_sockets_process(void **state)
 
 /* ---- members -------------------------------------------------------------------------------- */
 
-static struct nt_system_stats stats_of(const struct host_test *test)
-{
-	struct nt_system_stats stats;
-
-	nt_system_poll(test->system);
-	nt_system_stats(test->system, &stats);
-	return stats;
-}
-
-/* Threads and helpers in the tables, once they are as many. False: they never are. */
-static bool has_members(const struct host_test *test, uint64_t threads, uint64_t helpers)
-{
-	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS / 24;
-	struct nt_system_stats stats;
-
-	do {
-		stats = stats_of(test);
-		if (stats.threads == threads && stats.helpers == helpers)
-			return true;
-		host_pause_ms(20);
-	} while (nt_clock_mono_ns() < end_ns);
-	return false;
-}
-
-static void *exec_sleep(void *data)
-{
-	(void)execlp("sleep", "sleep", "60", NULL);
-	return data;
-}
-
-/* Its second thread executes a program that lasts. */
-static void fork_one_that_execs(void *data)
-{
-	const pid_t pid = host_fork();
-	pthread_t thread;
-
-	(void)data;
-	if (pid == 0) {
-		(void)pthread_create(&thread, NULL, exec_sleep, NULL);
-		host_pause_ms(60000);
-		_exit(1); /* not reached */
-	}
-	host_pause_ms(300);
-	host_stop(pid);
-	host_pause_ms(60000);
-}
-
 static void a_thread_that_execs_leaves_nothing_behind(void **state)
 {
 	struct host_test *test = *state;
@@ -398,27 +350,6 @@ static void a_thread_that_execs_leaves_nothing_behind(void **state)
 	assert_true(has_members(test, 0, 0));
 }
 
-static pid_t *forked; /* in memory that is shared */
-
-static void fork_a_rank(void *data)
-{
-	const pid_t pid = host_fork();
-
-	(void)data;
-	if (pid > 0)
-		*forked = pid;
-	for (;;)
-		host_pause_ms(60000);
-}
-
-/* The kernel knows of a child before its parent does; sanitized, forks are slow. 0: never. */
-static pid_t wait_for_forked(void)
-{
-	for (int i = 0; i < 1200 && !*(volatile pid_t *)forked; i++)
-		host_pause_ms(100);
-	return *(volatile pid_t *)forked;
-}
-
 static void a_helper_that_becomes_a_rank_is_no_helper(void **state)
 {
 	struct host_test *test = *state;
@@ -426,7 +357,7 @@ static void a_helper_that_becomes_a_rank_is_no_helper(void **state)
 	pid_t pid, child;
 	int go;
 
-	*forked = 0;
+	host_steps->pid = 0;
 	pid = host_start(fork_a_rank, NULL, &go);
 	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
 	(void)close(go);
@@ -444,29 +375,6 @@ static void a_helper_that_becomes_a_rank_is_no_helper(void **state)
 	assert_true(is_left);
 }
 
-enum {
-	MANY_HELPERS = 900, /* whose numbers are more than a page */
-	MANY_THREADS = 9000, /* more than a rank alone may have */
-	SOME_THREADS = 200,
-	STACK = 16 << 10,
-};
-
-static void *stay(void *data)
-{
-	for (;;)
-		(void)pause();
-	return data;
-}
-
-static void fork_many(void *data)
-{
-	for (int i = 0; i < MANY_HELPERS; i++)
-		if (host_fork() == 0)
-			(void)stay(NULL);
-	*forked = 1;
-	(void)stay(data);
-}
-
 static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 {
 	struct host_test *test = *state;
@@ -475,7 +383,7 @@ static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 	int go;
 
 	host_skip_if_emulated();
-	*forked = 0;
+	host_steps->pid = 0;
 	pid = host_start(fork_many, NULL, &go);
 	(void)close(go);
 	(void)wait_for_forked();
@@ -483,25 +391,11 @@ static void helpers_beyond_a_page_of_numbers_are_listed_or_counted(void **state)
 	stats = stats_of(test);
 	host_stop(pid);
 	nt_system_leave(test->system, (uint32_t)pid, 1);
-	assert_int_equal(*forked, 1);
+	assert_int_equal(host_steps->pid, pid);
 	assert_int_equal(stats.helpers, NT_HOST_HELPERS);
 	assert_int_equal(stats.helpers_over_cap, MANY_HELPERS - NT_HOST_HELPERS);
 	assert_int_equal(stats.threads, 1 + NT_HOST_HELPERS);
 	assert_true(has_members(test, 0, 0));
-}
-
-static void make_threads(void *data)
-{
-	const int *threads = data;
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setstacksize(&attr, STACK);
-	for (int i = 0; i < *threads; i++)
-		if (pthread_create(&thread, &attr, stay, NULL) != 0)
-			_exit(1);
-	(void)stay(NULL);
 }
 
 static void one_with_many_threads_takes_no_place_of_others(void **state)
@@ -535,6 +429,67 @@ static void one_with_many_threads_takes_no_place_of_others(void **state)
 	assert_int_equal(over_cap, 1 + MANY_THREADS - most);
 	assert_true(are_observed);
 	assert_true(is_left);
+}
+
+static void helpers_that_have_ended_are_not_listed(void **state)
+{
+	struct host_test *test = *state;
+	bool are_left_out;
+	pid_t pid;
+	int go;
+
+	host_steps->pid = 0;
+	pid = host_start(fork_ended, NULL, &go);
+	(void)close(go);
+	assert_int_equal(wait_for_forked(), pid);
+	nt_system_enrol(test->system, (uint32_t)pid, 1, 1);
+	are_left_out = has_members(test, 1, 0);
+	host_stop(pid);
+	nt_system_leave(test->system, (uint32_t)pid, 1);
+	assert_true(are_left_out);
+}
+
+/* What has ended, been taken by its parent or not; a number that another process has got; what lives stays. */
+static void what_ends_in_a_pause_leaves_its_place(void **state)
+{
+	const struct nt_system_options options = {
+		.ring_bytes = 256 << 10, .events_max = 1, .budget = 1e-9};
+	struct host_test test = {0};
+	bool were_seen, are_gone, are_seen;
+	struct nt_system_stats stats;
+	uint64_t now_ns;
+	pid_t pid, other;
+	int go;
+
+	(void)state;
+	host_steps->step = 0;
+	pid = host_start(replace_helpers, NULL, &go);
+	assert_int_equal(nt_system_new(&options, &test.system), 0);
+	nt_system_enrol(test.system, (uint32_t)pid, 1, 1);
+	(void)close(go);
+	host_wait_for_step(1);
+	were_seen = has_members(&test, 2 + STAYING_THREADS + ENDING, STAYING + ENDING);
+	now_ns = let_go(test.system);
+	host_set_step(2);
+	host_wait_for_step(3);
+	other = fork_as(host_steps->pid);
+	(void)nt_system_tick(test.system, now_ns + 2 * NT_MINUTE, 1.0);
+	are_gone = has_members(&test, 1 + STAYING_THREADS, STAYING);
+	host_set_step(4);
+	host_wait_for_step(5);
+	are_seen = has_members(&test, 1 + STAYING_THREADS + ENDING, STAYING + ENDING);
+	stats = stats_of(&test);
+	if (other)
+		host_stop(other);
+	else
+		print_message("skip: numbers: no process can be given one here\n");
+	host_stop(pid);
+	nt_system_free(test.system);
+	assert_true(were_seen);
+	assert_true(now_ns);
+	assert_true(are_gone);
+	assert_true(are_seen);
+	assert_int_equal(stats.helpers_over_cap, 0);
 }
 
 /* ---- the program ---------------------------------------------------------------------------- */
@@ -580,6 +535,8 @@ int main(void)
 		HOST_CASE(a_helper_that_becomes_a_rank_is_no_helper),
 		HOST_CASE(helpers_beyond_a_page_of_numbers_are_listed_or_counted),
 		HOST_CASE(one_with_many_threads_takes_no_place_of_others),
+		HOST_CASE(helpers_that_have_ended_are_not_listed),
+		cmocka_unit_test(what_ends_in_a_pause_leaves_its_place),
 		HOST_CASE(retransmits_and_resets_belong_to_the_sockets_process),
 	};
 	struct host_test test = {0};
@@ -593,9 +550,7 @@ int main(void)
 	cmocka_set_test_filter(
 		getenv("NT_TEST")); /* one of them, or those of a pattern; NULL: all */
 	make_file();
-	forked = mmap(NULL, sizeof(*forked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (forked == MAP_FAILED)
+	if (!host_share_steps())
 		return 1;
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	if (large[0])

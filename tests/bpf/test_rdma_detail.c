@@ -314,6 +314,49 @@ static void what_the_agent_deletes_leaves_its_place_once_it_says_so(void **state
 	(void)harness_poll(&shared);
 }
 
+static bool has_traffic(const struct nt_rdma_key *key)
+{
+	struct nt_rdma_traffic traffic;
+
+	return nt_traffic_map_read(shared.attach, key, &traffic);
+}
+
+/* Of a process that was dropped while it ran, the agent has deleted queue pairs that have not ended. */
+static void traffic_that_the_agent_deletes_leaves_its_place_once_it_says_so(void **state)
+{
+	struct ibv_qp *qp[4];
+	struct nt_rdma_watch watch = {0};
+	struct nt_verbs_totals totals;
+	struct nt_rdma_key key[4];
+
+	(void)state;
+	(void)harness_poll(&shared);
+	for (int i = 0; i < 4; i++) {
+		qp[i] = fake_verbs_qp(&fake, 0);
+		key[i] = key_of(qp[i]);
+	}
+	post_chain(qp[0], 1, 1);
+	assert_true(has_traffic(&key[0]));
+	assert_true(nt_attach_verbs(shared.attach, key[0].pid, &totals));
+	watch.pairs_max = (uint32_t)(totals.seen - totals.ended);
+	nt_traffic_map_watch(shared.attach, key[0].pid, &watch);
+	(void)nt_traffic_map_forget(shared.attach, &key[0], false);
+	post_chain(qp[1], 1, 1);
+	assert_false(has_traffic(&key[1]));
+	watch.dropped = 1;
+	nt_traffic_map_watch(shared.attach, key[0].pid, &watch);
+	post_chain(qp[2], 1, 1);
+	assert_true(has_traffic(&key[2]));
+	post_chain(qp[3], 1, 1); /* one place, once */
+	assert_false(has_traffic(&key[3]));
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(FAKE_VERB(&fake, ibv_destroy_qp)(qp[i]), 0);
+		(void)nt_traffic_map_forget(shared.attach, &key[i], true);
+	}
+	nt_traffic_map_watch(shared.attach, key[0].pid, NULL);
+	(void)harness_poll(&shared);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +366,7 @@ int main(void)
 		cmocka_unit_test(a_flood_of_posts_is_sampled),
 		cmocka_unit_test(another_program_of_a_process_has_registered_nothing),
 		cmocka_unit_test(what_the_agent_deletes_leaves_its_place_once_it_says_so),
+		cmocka_unit_test(traffic_that_the_agent_deletes_leaves_its_place_once_it_says_so),
 	};
 	static const enum nt_attach_mode modes[] = {NT_ATTACH_SESSION, NT_ATTACH_MULTI,
 						    NT_ATTACH_PERF};
