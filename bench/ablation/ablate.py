@@ -171,7 +171,7 @@ class Player:
         return made
 
     def link(self, objects, name):
-        command(["gcc", "-o", os.path.join(self.scratch, name), *objects.values(), os.path.join(ROOT, "build", "release", "lib", "libcommon.a"), "-lm"])
+        command(["gcc", "-o", os.path.join(self.scratch, name), *objects.values(), os.path.join(ROOT, "build", "release", "lib", "libcommon.a"), "-llapacke", "-lm"])
 
     def users(self, name):
         """The sources that a row of the thresholds reaches: all, if a header uses it."""

@@ -201,6 +201,23 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 	return own;
 }
 
+/*
+ * What it costs the job that the rank works longer than its peers, by `excess`: part of the step. Where
+ * work overlaps with collectives, whoever waits seems to work less: no rank costs more than it exceeds the
+ * next. Others that are slow as well do not acquit it, unless they are so by far more.
+ */
+static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *rank, double value,
+		      double excess)
+{
+	double next = c->longest[rank == c->foremost];
+
+	if (!c->foremost)
+		return excess / c->step;
+	if (excess < NT_EXPLAINS * (c->longest_suspect - value + excess))
+		next = nt_stats_max(next, c->longest_suspect);
+	return nt_stats_min(excess, value - next) / c->step;
+}
+
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -225,16 +242,16 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	shift = level;
 	if (c->mode == NT_MODE_PEERS) {
 		level.z = peer_deviation / c->width;
-		level.cost = peer_deviation * base / c->step;
+		level.cost = cost_of(c, rank, value, peer_deviation * base);
 		shift.peer_deviation =
 			peer_deviation - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
 		shift.z = shift.peer_deviation / nt_stats_max(c->width, past->peer_deviation_width);
-		shift.cost = shift.peer_deviation * base / c->step;
+		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
 		level.peer_deviation = track->net / own.scale;
 		level.z = (level.peer_deviation - nt_past_doubt(past)) / own.width;
-		level.cost = track->net * own.base / c->step;
+		level.cost = cost_of(c, rank, value, track->net * own.base);
 		shift = level;
 		track->residual = level.cost;
 	} else {
@@ -252,7 +269,10 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		shift.peer_deviation =
 			peer_deviation -
 			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);
-		shift.cost = shift.peer_deviation * base / c->step;
+		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
+		/* Most of its windows are as those of others. */
+		shift.cost = nt_stats_max(shift.cost,
+					  nt_stats_min(0.0, shift.peer_deviation * base / c->step));
 		count_far(c, track, past, shift);
 	}
 
@@ -484,6 +504,46 @@ static uint32_t add_partners(const struct nt_contest *c, const struct nt_step_me
 	return n;
 }
 
+/* A rank that is about to be accused, or is, may be beside others of its kind. */
+static bool is_suspected(const struct nt_contest *c, const struct nt_detect_rank *rank)
+{
+	const struct nt_track *track = &rank->track[c->series];
+
+	return rank->in_incident ||
+	       fmax(track->level.sum, track->shift.sum) >= NT_EVIDENCE_FROM * c->detect->threshold;
+}
+
+static void find_longest(struct nt_contest *c, const struct nt_step_metrics *step_metrics)
+{
+	double overlapped = 0.0;
+	uint32_t n = 0;
+
+	c->foremost = NULL;
+	c->longest[0] = c->longest[1] = c->longest_suspect = 0.0;
+	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++) {
+		const struct nt_detect_rank *rank = &c->detect->rank[step_metrics->index[i]];
+		double value;
+
+		if (!nt_contest_holds(c, rank))
+			continue;
+		value = c->value[n++];
+		overlapped = fmax(overlapped, rank->step_metric[NT_STEP_METRIC_OWN_LONGEST]);
+		if (is_suspected(c, rank)) {
+			c->longest_suspect = fmax(c->longest_suspect, value);
+			continue;
+		}
+		if (c->foremost && value <= c->longest[0]) {
+			c->longest[1] = fmax(c->longest[1], value);
+			continue;
+		}
+		c->foremost = rank;
+		c->longest[1] = c->longest[0];
+		c->longest[0] = value;
+	}
+	if (overlapped <= 0.0)
+		c->foremost = NULL;
+}
+
 void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -508,6 +568,8 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 	else if (c->sample == 2 && c->group->past)
 		compare_two(c, sorted);
 	c->shared = find_shared(c, step_metrics);
+	if (c->series == NT_SERIES_OWN)
+		find_longest(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *
 		     nt_cusum_raised(rules, c->detect->threshold, nt_adaptation_factor(tail));
 	nt_adaptation_fade(tail);

@@ -29,6 +29,12 @@ struct nt_contest {
 	double waiting; /* run queue time outside calls, ns per step, median of the ranks */
 	double width, ceiling; /* ceiling: of sums */
 	enum nt_mode mode;
+	/*
+	 * Where work overlaps with collectives, else NULL: the rank that works longest of those that nothing
+	 * is held against. The work of it, of the next, and the longest of suspected ones.
+	 */
+	const struct nt_detect_rank *foremost;
+	double longest[2], longest_suspect;
 	double shared; /* growth common to the ranks, each against its own past; NAN: unknown */
 	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;

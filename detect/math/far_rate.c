@@ -169,15 +169,18 @@ static double tolerance_of(double window)
 
 void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost)
 {
-	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0;
+	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0, beats;
 
 	if (NT_RHYTHM_ANOTHER * cost < rhythm->cost)
 		return;
 	if (cost > NT_RHYTHM_ANOTHER * rhythm->cost)
 		gap = rhythm->gap = 0.0;
 	rhythm->cost = cost;
-	rhythm->is_equal = rhythm->gap <= 0.0 || fabs(gap - rhythm->gap) <= tolerance_of(window);
-	rhythm->gap = gap;
+	/* Of two far windows next to each other only the first is added: one may be missed. */
+	beats = fabs(gap - 2.0 * rhythm->gap) < fabs(gap - rhythm->gap) ? 2.0 : 1.0;
+	rhythm->is_equal =
+		rhythm->gap <= 0.0 || fabs(gap - beats * rhythm->gap) <= tolerance_of(window);
+	rhythm->gap = rhythm->is_equal ? gap / beats : gap;
 	rhythm->at = step;
 }
 

@@ -93,6 +93,95 @@ static void the_last_rank_of_a_window_does_not_take_a_turn(void **state)
 }
 
 /*
+ * One is a little slower than the others, and is last more often. The last one shows all of
+ * its work, and the others a part: so does it on average, but the job has to wait for others as well.
+ */
+static void who_is_often_last_is_not_slow(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		sim_init(&sim, 2 * RANKS, 90 + seed);
+		sim.jitter = 0.01;
+		for (uint32_t i = 0; i < 2 * LAYERS; i++) {
+			const uint32_t last = sim_uniform(&sim) < 0.05
+						      ? SLOW
+						      : (uint32_t)(sim_uniform(&sim) * 2 * RANKS);
+
+			for (uint32_t j = 0; j < 2 * RANKS; j++) {
+				const double more = j == SLOW ? 0.2 : 0.0;
+				const double shown =
+					j == last ? 1.0 : 0.2 + more + 0.5 * sim_uniform(&sim);
+
+				sim.rank[j].device = shown * 40.0 * SIM_MS;
+				sim.rank[j].host = 0.0;
+				sim.rank[j].longest = (6.0 + 2.0 * shown) * SIM_MS;
+			}
+			sim_pass(&sim, detect, 1);
+			/* A note is no accusation. */
+			for (size_t j = 0; sim_firing(detect, j); j++)
+				assert_int_equal(sim_firing(detect, j)->severity, NT_SEVERITY_INFO);
+		}
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
+/* Half of the others wait for its group as a whole: they show less work than those in its group. */
+static void the_group_of_a_slow_rank_is_not_slow(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2 * RANKS, 74);
+	sim.jitter = 0.05;
+	for (uint32_t i = 0; i < LAYERS; i++) {
+		for (uint32_t j = 0; j < 2 * RANKS; j++) {
+			const double shown = i < LAYERS / 2 ? 11.0
+					     : j == SLOW    ? 24.0
+					     : j < RANKS    ? 14.0 - 2.0 * sim_uniform(&sim)
+							    : 7.0;
+
+			sim.rank[j].device = shown * SIM_MS;
+			sim.rank[j].host = 0.0;
+			sim.rank[j].longest = (j == SLOW && i >= LAYERS / 2 ? 6.0 : 2.0) * SIM_MS;
+		}
+		sim_pass(&sim, detect, 1);
+	}
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 1);
+	assert_null(sim_firing(detect, 1));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Ranks that are slow as much acquit none of them. */
+static void half_a_role_may_be_slow(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2 * RANKS, 75);
+	sim.jitter = 0.02;
+	for (uint32_t j = 0; j < 2 * RANKS; j++) {
+		sim.rank[j].host = 0.0;
+		sim.rank[j].longest = 2.0 * SIM_MS;
+	}
+	sim_pass(&sim, detect, LAYERS);
+	for (uint32_t j = 0; j < RANKS - 2; j++)
+		sim.rank[j].device *= 1.5;
+	sim_pass(&sim, detect, LAYERS);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->culprits, RANKS - 2);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/*
  * In a pipeline a slow rank makes up for its work while others would have waited for other stages. What
  * it costs is how much later than its peers it enters the collectives at the end.
  */
@@ -131,6 +220,9 @@ int main(void)
 		cmocka_unit_test(a_slow_rank_costs_as_much_as_its_longest_piece_says),
 		cmocka_unit_test(without_a_longer_piece_it_costs_what_shows),
 		cmocka_unit_test(the_last_rank_of_a_window_does_not_take_a_turn),
+		cmocka_unit_test(who_is_often_last_is_not_slow),
+		cmocka_unit_test(the_group_of_a_slow_rank_is_not_slow),
+		cmocka_unit_test(half_a_role_may_be_slow),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};
 
