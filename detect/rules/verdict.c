@@ -94,6 +94,8 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 			    enum nt_series series, const struct nt_cusum *sum)
 {
 	const struct nt_past *past = &rank->track[series].past;
+	const double longest[] = {rank->evidence.value[NT_STEP_METRIC_OWN_LONGEST],
+				  rank->evidence.peers[NT_STEP_METRIC_OWN_LONGEST]};
 	double peer_deviation = nt_cusum_peer_deviation(sum);
 	uint32_t peers;
 
@@ -104,6 +106,9 @@ static bool is_beyond_fleet(struct nt_detect *detect, const struct nt_detect_ran
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
+	/* Peers that wait beside their work seem to work less, but not in their longest piece. */
+	if (longest[1] > 0.0)
+		peer_deviation = fmin(peer_deviation, longest[0] / longest[1] - 1.0);
 	if (peer_deviation - reference_error(detect, rank, series) > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two ranks is too often small by chance, and that of three now and then. */
