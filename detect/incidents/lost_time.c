@@ -198,6 +198,13 @@ static double sum_others(const struct nt_detect *detect, const struct nt_detect_
 	return cost;
 }
 
+/* Slow in some of the windows, of which some lie before the onset. */
+static bool was_at_times(const struct nt_track *track, uint64_t onset_ns)
+{
+	return is_intermittent(track) ||
+	       (!is_lasting_level(track) && track->level.onset_ns < onset_ns);
+}
+
 /*
  * Whether the ranks were slow from the start, as the earlier steps confirm. The onset is then only
  * the time of a reset (new steps or groups), and the time before it is no reference.
@@ -216,7 +223,7 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_detect
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 
 		if (!rank || (!rank->track[blame->series].always &&
-			      is_lasting_level(&rank->track[blame->series])))
+			      !was_at_times(&rank->track[blame->series], incident->since_ns)))
 			return false;
 	}
 	(void)find_part(detect, incident, false, &part);
