@@ -103,22 +103,19 @@ static double cost_of(const struct nt_detect *detect, const struct nt_track *tra
 
 /*
  * What the fault of a culprit costs as a whole. Its moving average decays with a recovery: if little is
- * left, it is the mean since the onset without the windows since the last bad one. Sums that fell to
- * zero since do not tell it, and do not make the fault smaller.
+ * left, it is the mean since the onset without the windows since the last bad one.
  */
 static double whole_of(const struct nt_track *track, const struct nt_blame *blame)
 {
 	const struct nt_recovery_part *since = &blame->recovery.since;
-	const struct nt_recovery_part *before = &blame->recovery.before;
 	const struct nt_cusum *sum =
 		track->rate.windows > track->level.windows ? &track->rate : &track->level;
 	const double windows = sum->windows - since->windows;
-	double mean = 0.0;
+	double mean;
 
-	if (windows > 1.0)
-		mean = (sum->cost - since->cost) / windows;
-	else if (windows < 0.0 && before->windows > 0.0)
-		mean = before->cost / before->windows;
+	if (windows <= 1.0)
+		return blame->cost;
+	mean = (sum->cost - since->cost) / windows;
 	return since->cost < NT_RECOVERY_REST * mean * since->windows ? fmax(blame->cost, mean)
 								      : blame->cost;
 }
