@@ -101,6 +101,25 @@ static double cost_of(const struct nt_detect *detect, const struct nt_track *tra
 	return track->residual * fmax(0.0, 1.0 - shared / track->net);
 }
 
+/*
+ * What the fault of a culprit costs as a whole. Its moving average decays with a recovery: if little is
+ * left, it is the mean since the onset without the windows since the last bad one.
+ */
+static double whole_of(const struct nt_track *track, const struct nt_blame *blame)
+{
+	const struct nt_recovery_part *since = &blame->recovery.since;
+	const struct nt_cusum *sum =
+		track->rate.windows > track->level.windows ? &track->rate : &track->level;
+	const double windows = sum->windows - since->windows;
+	double mean;
+
+	if (windows <= 1.0)
+		return blame->cost;
+	mean = (sum->cost - since->cost) / windows;
+	return since->cost < NT_RECOVERY_REST * mean * since->windows ? fmax(blame->cost, mean)
+								      : blame->cost;
+}
+
 /* Ages each culprit on its own. True: none is left, and the finding still names the last ones. */
 static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *incident,
 		       uint64_t *ret_until)
@@ -118,7 +137,7 @@ static bool age_blames(struct nt_detect *detect, struct nt_detect_incident *inci
 		nt_recovery_add(&blame->recovery, &detect->rules,
 				detect->roles.group[rank->group].wait_start_ns, detect->end_ns,
 				cost_of(detect, &rank->track[blame->series], blame->series),
-				blame->cost);
+				whole_of(&rank->track[blame->series], blame));
 	}
 	if (!incident->judged)
 		return is_over_meanwhile(detect, incident, ret_until);

@@ -24,6 +24,13 @@ static bool is_intermittent(const struct nt_track *track)
 	return track->rate.windows > track->level.windows;
 }
 
+/* A fault in many of the steps holds its level above zero, although the others cost nothing. */
+static bool is_lasting_level(const struct nt_track *track)
+{
+	return !is_intermittent(track) &&
+	       track->level.costly >= NT_LOST_TIME_SHARE * track->level.windows;
+}
+
 /*
  * The longest work among roles without a culprit. At its peers' speed the culprit would leave a step
  * that still waits for that.
@@ -191,6 +198,13 @@ static double sum_others(const struct nt_detect *detect, const struct nt_detect_
 	return cost;
 }
 
+/* Slow in some of the windows, of which some lie before the onset. */
+static bool was_at_times(const struct nt_track *track, uint64_t onset_ns)
+{
+	return is_intermittent(track) ||
+	       (!is_lasting_level(track) && track->level.onset_ns < onset_ns);
+}
+
 /*
  * Whether the ranks were slow from the start, as the earlier steps confirm. The onset is then only
  * the time of a reset (new steps or groups), and the time before it is no reference.
@@ -208,8 +222,8 @@ static bool was_always_so(const struct nt_detect *detect, const struct nt_detect
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 
-		if (!rank || !(rank->track[blame->series].always ||
-			       is_intermittent(&rank->track[blame->series])))
+		if (!rank || (!rank->track[blame->series].always &&
+			      !was_at_times(&rank->track[blame->series], incident->since_ns)))
 			return false;
 	}
 	(void)find_part(detect, incident, false, &part);
@@ -257,10 +271,8 @@ static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_in
 	for (uint32_t i = 0; i < incident->blames; i++) {
 		const struct nt_blame *blame = &incident->blame[i];
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
-		const struct nt_cusum *level = rank ? &rank->track[blame->series].level : NULL;
 
-		if (!level || is_intermittent(&rank->track[blame->series]) ||
-		    level->costly < NT_LOST_TIME_SHARE * level->windows)
+		if (!rank || !is_lasting_level(&rank->track[blame->series]))
 			return false;
 	}
 	return incident->blames > 0;

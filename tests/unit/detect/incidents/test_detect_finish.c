@@ -15,18 +15,23 @@ struct run {
 };
 
 /* A job of eight in which rank 3 is slow for a while. */
-static void play(struct run *run, uint32_t healthy)
+static void play_for(struct run *run, uint32_t lasts, uint32_t healthy)
 {
 	run->detect = sim_detect();
 	sim_init(&run->sim, 8, 51);
 	run->sim.jitter = 0.01;
 	sim_pass(&run->sim, run->detect, LEARN);
 	run->sim.rank[3].device *= 1.5;
-	sim_pass(&run->sim, run->detect, LASTS);
+	sim_pass(&run->sim, run->detect, lasts);
 	assert_names_rank(sim_firing(run->detect, 0), 3);
 	run->sim.rank[3].device /= 1.5;
 	run->end_ns = run->sim.now_ns;
 	sim_pass(&run->sim, run->detect, healthy);
+}
+
+static void play(struct run *run, uint32_t healthy)
+{
+	play_for(run, LASTS, healthy);
 }
 
 static void end(struct run *run)
@@ -61,6 +66,29 @@ static void a_fault_that_ended_in_a_recording_is_resolved(void **state)
 	assert_int_equal(nt_detect_finish(run.detect, &finding, &findings), 0);
 	assert_int_equal(findings, 0);
 	end(&run);
+}
+
+/*
+ * Its sums are still high at the end of the recording, as the rank is slower by a little than its peers.
+ * The healthy steps are no part of its cost.
+ */
+static void a_short_fault_is_told_as_it_was(void **state)
+{
+	(void)state;
+	for (uint32_t healthy = 7; healthy < 20; healthy++) {
+		const struct nt_finding *finding = NULL;
+		size_t findings = 0;
+		struct run run;
+
+		play_for(&run, 8, 0);
+		run.sim.rank[3].device *= 1.02;
+		sim_pass(&run.sim, run.detect, healthy);
+		assert_int_equal(nt_detect_finish(run.detect, &finding, &findings), 0);
+		assert_int_equal(findings, 1);
+		assert_ends(&run, finding);
+		assert_true(fabs(finding->slowdown - 1.4) < 0.05);
+		end(&run);
+	}
 }
 
 static void a_fault_may_pause_for_some_windows(void **state)
@@ -124,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fault_that_ended_in_a_recording_is_resolved),
+		cmocka_unit_test(a_short_fault_is_told_as_it_was),
 		cmocka_unit_test(a_fault_may_pause_for_some_windows),
 		cmocka_unit_test(what_was_never_seen_has_no_end),
 		cmocka_unit_test(a_hang_does_not_keep_an_ended_fault),

@@ -39,6 +39,30 @@ static void the_slowdown_is_that_of_the_steps(void **state)
 	nt_detect_free(detect);
 }
 
+/* Its own past holds a fault in half of the steps: the steps before its onset are no healthy ones. */
+static void a_fault_in_half_of_the_steps_was_always_there(void **state)
+{
+	static const bool is_on[] = {true, false, true, true, false, true, false, false};
+	struct nt_detect *detect = sim_detect();
+	double host, step = 0.0, clean;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 16, 31);
+	sim.jitter = 0.01;
+	host = sim.rank[3].host;
+	clean = sim_work(&sim).step;
+	for (uint32_t i = 0; i < 45; i++) {
+		sim.rank[3].host = host + (is_on[i % 8] ? 2.0 * clean : 0.0);
+		step += sim_work(&sim).step / 45.0;
+		sim_pass(&sim, detect, 1);
+	}
+	assert_names_rank(sim_firing(detect, 0), 3);
+	assert_true(fabs(sim_firing(detect, 0)->slowdown - step / clean) < 0.3);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 /* Once the slow rank of one role is as fast as its peers, the step waits for the longer role. */
 static void a_longer_role_bounds_what_a_culprit_costs(void **state)
 {
@@ -101,6 +125,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slowdown_is_that_of_the_steps),
+		cmocka_unit_test(a_fault_in_half_of_the_steps_was_always_there),
 		cmocka_unit_test(a_longer_role_bounds_what_a_culprit_costs),
 		cmocka_unit_test(a_fault_after_a_change_of_all_costs_what_it_adds),
 	};
