@@ -207,9 +207,10 @@ static void find_begins(const struct operations_job *job, const struct nt_operat
 
 /*
  * The time of a rank's step that its host takes: garbage collection, and time in which no operation
- * runs and after which a pass does, as when it loads data; also until its first operation, since that
- * of another rank of its stage. Stages wait for each other in receives; if these are not recorded, so
- * may be the wait, and idle time is nobody's.
+ * runs and after which a pass, send or receive does, as when it loads data: a stage after the first
+ * does so before it receives; also until its first operation, since that of another rank of its stage.
+ * Stages wait for each other in receives; if these are not recorded, so may be the wait, and idle time
+ * is nobody's.
  */
 static uint64_t host_work(const struct operations_job *job, const struct nt_operation *row,
 			  size_t rows)
@@ -219,8 +220,10 @@ static uint64_t host_work(const struct operations_job *job, const struct nt_oper
 
 	for (size_t i = 0; i < rows; i++) {
 		const struct operation_kind *kind = &kinds[row[i].kind];
+		const bool at_once =
+			kind->use == USE_PASS || kind->op == NT_OP_SEND || kind->op == NT_OP_RECV;
 
-		if (kind->use == USE_PASS && row[i].start_ns > end_ns)
+		if (at_once && row[i].start_ns > end_ns)
 			idle_ns += row[i].start_ns - end_ns;
 		if (row[i].start_ns + row[i].duration_ns > end_ns)
 			end_ns = row[i].start_ns + row[i].duration_ns;

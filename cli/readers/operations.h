@@ -2,7 +2,8 @@
 /*
  * Operation times of a Megatron-style job, step by step, as frames. Own work is the sum of the
  * recorded compute operations. Where communication is recorded too, the host's work is the time before
- * passes in which nothing runs. A victim waits in communication, or before a collective.
+ * passes, sends and receives in which nothing runs. A victim waits in communication, or before a
+ * collective.
  */
 #ifndef NT_CLI_READERS_OPERATIONS_H
 #define NT_CLI_READERS_OPERATIONS_H

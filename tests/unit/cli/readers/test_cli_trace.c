@@ -169,6 +169,9 @@ static void garbage_collection_and_idle_time_before_work_are_the_hosts(void **st
 		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n", {0, 0}},
 		{"2,1,8,7,forward-compute,3,1,0,0,-1,-1\n0,0,0,7,backward-recv,2,1,0,0,-1,-1\n",
 		 {750, 0}},
+		/* Idle before a receive or send, and waiting in it. */
+		{"0,0,0,7,backward-recv,2.25,5,0,0,-1,-1\n", {1000, 500}},
+		{"0,0,0,7,forward-send,2.5,5,0,0,-1,-1\n", {1250, 500}},
 	};
 
 	(void)state;
@@ -429,6 +432,7 @@ static void the_long_last_stage_of_ST_is_an_imbalance_and_accuses_nobody(void **
 struct slowing {
 	double network, compute; /* times as long: calls of the last stage, passes of rank 1 */
 	double late, idle; /* seconds of rank 1, before its pass and after it */
+	double stall; /* seconds of rank 5, of the last stage, before it receives */
 };
 
 /* A job of four replicas and two stages. */
@@ -447,10 +451,11 @@ static void put_slowing(struct slowing slowing)
 			/* Some noise, without which a width is zero. */
 			const double noise = 1 + 0.004 * ((rank * 7 + step * 5) % 5);
 			const double transfer = 0.1 * noise * (stage ? now->network : 1);
-			const double begin = transfer + own->late;
+			const double stall = rank == 5 ? now->stall : 0;
+			const double begin = transfer + stall + own->late;
 			const double work = 0.6 * noise * own->compute;
-			const double most =
-				stage ? 0.6 : 0.6 * now->compute + now->late + now->idle;
+			const double most = stage ? 0.6 + now->stall - stall
+						  : 0.6 * now->compute + now->late + now->idle;
 			int n = snprintf(
 				text + at, sizeof(text) - at,
 				"%u,%u,%u,%u,params-all-gather,0,%f,0,0,-1,-1\n"
@@ -458,8 +463,8 @@ static void put_slowing(struct slowing slowing)
 				"%u,%u,%u,%u,forward-compute,%f,%f,0,0,0,%u\n"
 				"%u,%u,%u,%u,grads-reduce-scatter,%f,%f,0,0,-1,-1\n",
 				replica, stage, rank, step, transfer, replica, stage, rank, step,
-				transfer, replica, stage, rank, step, begin, work, stage, replica,
-				stage, rank, step, begin + work + own->idle,
+				transfer + stall, replica, stage, rank, step, begin, work, stage,
+				replica, stage, rank, step, begin + work + own->idle,
 				most - 0.6 * own->compute - own->late - own->idle + transfer);
 
 			assert_true(n > 0 && (size_t)n < sizeof(text) - at);
@@ -519,6 +524,19 @@ static void a_host_that_begins_late_in_a_table_is_named(void **state)
 	assert_true(fabs(incident->slowdown - 1.38) < 0.05);
 }
 
+static void a_host_of_a_later_stage_that_receives_late_is_named(void **state)
+{
+	nt_auto(nt_judgement) struct nt_judgement *judgement = NULL;
+
+	(void)state;
+	put_slowing((struct slowing){1, 1, .stall = 0.3});
+	judgement = judge(path[0]);
+	assert_int_equal(judgement->incidents, 1);
+	assert_string_equal(judgement->judged[0].incident.class, "host");
+	assert_int_equal(judgement->judged[0].incident.culprits, 1);
+	assert_int_equal(judgement->judged[0].incident.culprit[0].rank, 5);
+}
+
 /* Ranks that wait may idle before a collective, too: a note states the longer steps alone. */
 static void longer_steps_of_a_table_without_a_culprit_are_noted(void **state)
 {
@@ -571,6 +589,8 @@ int main(void)
 		cmocka_unit_test_teardown(waiting_for_a_slow_rank_in_a_table_is_no_slow_network,
 					  remove_files),
 		cmocka_unit_test_teardown(a_host_that_begins_late_in_a_table_is_named,
+					  remove_files),
+		cmocka_unit_test_teardown(a_host_of_a_later_stage_that_receives_late_is_named,
 					  remove_files),
 		cmocka_unit_test_teardown(longer_steps_of_a_table_without_a_culprit_are_noted,
 					  remove_files),
