@@ -37,17 +37,20 @@ static bool may_be_fault(const struct nt_contest *c, const struct nt_track *trac
 }
 
 /*
- * Updates the slowest rank and the sum of far ranks; `cost`: the rank's excess, part of the step.
+ * Updates the slowest rank and the sum of far ranks. `cost`: the rank's excess, part of the step;
+ * `growth_ns`: against its own past, 0 without one.
  */
-static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, double cost)
+static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, double cost,
+		      double growth_ns)
 {
 	const struct nt_track *track = &rank->track[c->series];
 
+	c->least_growth_ns = c->slowest ? nt_stats_min(c->least_growth_ns, growth_ns) : growth_ns;
 	if (!c->slowest || track->value > c->slowest_value) {
 		c->slowest = rank;
 		c->slowest_value = track->value;
+		c->slowest_growth_ns = growth_ns;
 	}
-	c->most_growth = nt_stats_max(c->most_growth, track->growth);
 	if (c->mode == NT_MODE_PEERS && track->peer_deviation > NT_FAR_WIDTHS * c->width) {
 		c->far_cost += cost;
 		c->fars++;
@@ -288,7 +291,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
 		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
 			      peer_deviation, value, c->detect->frames);
-	note_rank(c, rank, peer_deviation * base / c->step);
+	note_rank(c, rank, peer_deviation * base / c->step, track->growth * own.base);
 }
 
 /* Ranks on a busy processor are no slower group: they wait for that processor. */
@@ -308,8 +311,8 @@ void nt_contest_count_apart(const struct nt_contest *c)
 	double gap = fabs(space->other - space->normal);
 
 	past->apart_cost = 0.0;
-	if (!c->apart || c->slowest->in_incident || c->most_growth > NT_EXPLAINS * gap ||
-	    is_starved(c, gap * base)) {
+	if (!c->apart || c->slowest->in_incident || is_starved(c, gap * base) ||
+	    c->slowest_growth_ns - c->least_growth_ns > NT_EXPLAINS * gap * base) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= NT_APART_KEPT;
 		return;
@@ -424,7 +427,7 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 		return;
 	if (nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
 			       (c->value[1] - c->value[0]) / base, &c->width) &&
-	    !nt_peer_pair_takes_turns(c->group->past, c->series)) {
+	    !nt_peer_pair_takes_turns(c->group->past, c->series, &c->detect->rules)) {
 		c->mode = NT_MODE_PEERS;
 		c->apart = c->space.two = false;
 	}

@@ -38,7 +38,8 @@ struct nt_contest {
 	double shared; /* growth common to the ranks, each against its own past; NAN: unknown */
 	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;
-	double slowest_value, most_growth;
+	double slowest_value;
+	double slowest_growth_ns, least_growth_ns; /* against its own past, and the least of any */
 	double far_cost; /* of all ranks far behind their peers, parts of a step */
 	uint32_t fars;
 };

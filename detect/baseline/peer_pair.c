@@ -41,11 +41,27 @@ bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 	       nt_stats_max(turns[0], turns[1]) >= NT_PAIR_TURNS_LEAST;
 }
 
-bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series)
+/* Whether one rank has been behind in more windows in a row than a turn has. */
+static bool is_no_turn(const struct nt_ring *last, double least)
+{
+	const int side = side_of(nt_ring_last(last), least);
+
+	if (last->count < NT_PAIR_BEHIND || side == 2)
+		return false;
+	for (uint32_t i = 1; i <= NT_PAIR_BEHIND; i++)
+		if (side_of(last->value[(last->next + last->count - i) % last->count], least) !=
+		    side)
+			return false;
+	return true;
+}
+
+bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series,
+			      const struct nt_rules *rules)
 {
 	const double *turns = past->turns[series];
 	const double least = nt_stats_min(turns[0], turns[1]);
 
 	return least >= NT_PAIR_TURNS_LEAST &&
-	       least > NT_PAIR_TURNS * nt_stats_max(turns[0], turns[1]);
+	       least > NT_PAIR_TURNS * nt_stats_max(turns[0], turns[1]) &&
+	       !is_no_turn(&past->width[series], rules->size_floor);
 }

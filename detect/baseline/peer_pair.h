@@ -17,7 +17,11 @@
  */
 bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 			const struct nt_rules *rules, double difference, double *width);
-/* Whether each falls behind at times, as with work of random length. */
-bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series);
+/*
+ * Whether each falls behind at times, as with work of random length. A rank that has now been behind
+ * for NT_PAIR_BEHIND windows in a row does not: the turns before are no reason to leave it out.
+ */
+bool nt_peer_pair_takes_turns(const struct nt_group_past *past, enum nt_series series,
+			      const struct nt_rules *rules);
 
 #endif

@@ -179,9 +179,9 @@ edit proto/node_metric.def -e 's/(threads, /(threadz, /' -e 's/"Swap in use\."/"
 names node_metrics 'threads is sent by the agent and is no row' 'threadz is a row of proto/node_metric.def that the agent never' \
   'swap_used_bytes: the meaning is a sentence' '-| gone |'
 
-edit detect/rules/verdict.c 's/is_beyond_fleet/is_over_fleet/'
+edit detect/baseline/fleet_spread.c 's/lower_spread/low_spread/'
 edit detect/detect.c 's/^\tnt_imbalance_check,/&\n\tnt_other_check,/'
-names ablation 'function is_beyond_fleet() of detect/rules/verdict.c occurs 0 times, not once' \
+names ablation 'function lower_spread() of detect/baseline/fleet_spread.c occurs 0 times, not once' \
   "nt_other_check() has no entry '… the whole rule'"
 
 edit CONTRIBUTING.md 's/nt_take(line)/nt_tak(line)/'

@@ -334,6 +334,24 @@ static void two_populations_are_held_against_their_own_pasts(void **state)
 	end_job(&job);
 }
 
+/* Own work is 80 ms of both, then 50 and 100: both pasts explain it, of which neither does half. */
+static void a_gap_that_came_up_is_no_second_population(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin_job(&job, 2);
+	sim_pass(&job.sim, job.detect, NT_PAST_WINDOWS + 2);
+	job.sim.rank[0].device = 40.0 * SIM_MS;
+	job.sim.rank[1].device = 90.0 * SIM_MS;
+	sim_pass(&job.sim, job.detect, 3);
+	assert_near(own_of(&job, 1)->value, 100.0 * SIM_MS);
+	assert_near(own_of(&job, 1)->growth, 0.25);
+	assert_near(own_of(&job, 0)->value, 50.0 * SIM_MS);
+	assert_int_equal(group_of(&job, 0)->past->apart, 0);
+	end_job(&job);
+}
+
 static void of_two_ranks_the_slower_must_stay_the_slower(void **state)
 {
 	struct job job;
@@ -472,6 +490,7 @@ int main(void)
 		cmocka_unit_test(ranks_of_another_tier_are_not_compared),
 		cmocka_unit_test(a_rank_alone_is_held_against_its_own_past),
 		cmocka_unit_test(two_populations_are_held_against_their_own_pasts),
+		cmocka_unit_test(a_gap_that_came_up_is_no_second_population),
 		cmocka_unit_test(of_two_ranks_the_slower_must_stay_the_slower),
 		cmocka_unit_test(what_two_ranks_share_is_known_with_an_incomplete_past),
 		cmocka_unit_test(means_are_learned_while_nothing_is_suspicious_and_evidence_then),

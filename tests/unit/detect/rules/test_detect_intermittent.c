@@ -173,6 +173,15 @@ static void it_ends_when_no_step_is_long_any_more(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* The first firing incident with a culprit, which uneven work has not. NULL: there is none. */
+static const struct nt_finding *accusation(const struct job *job)
+{
+	for (size_t i = 0; sim_firing(job->detect, i); i++)
+		if (sim_firing(job->detect, i)->culprits)
+			return sim_firing(job->detect, i);
+	return NULL;
+}
+
 /* Two ranks, each slow in a part of the windows. True: a rank is accused, and it is rank 1. */
 static bool pair_accuses(double part_of_0, double part_of_1, uint64_t seed)
 {
@@ -186,11 +195,10 @@ static bool pair_accuses(double part_of_0, double part_of_1, uint64_t seed)
 		job.sim.rank[0].device = job.device * (is_on(&job, part_of_0) ? 2.0 : 1.0);
 		job.sim.rank[1].device = job.device * (is_on(&job, part_of_1) ? 2.0 : 1.0);
 		sim_pass(&job.sim, job.detect, 1);
-		for (size_t j = 0; sim_firing(job.detect, j); j++)
-			found |= sim_firing(job.detect, j)->culprits > 0;
+		found = accusation(&job);
 	}
 	if (found)
-		assert_names_rank(sim_firing(job.detect, 0), 1);
+		assert_names_rank(accusation(&job), 1);
 	nt_detect_free(job.detect);
 	sim_free(&job.sim);
 	return found;
@@ -308,6 +316,34 @@ static void two_ranks_that_take_turns_are_not_accused(void **state)
 			assert_false(pair_accuses(part[i], part[i], seed));
 }
 
+/* The turns before are no reason to leave out the one that is now always behind. */
+static void after_turns_the_one_of_two_that_turns_slow_is_named(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct job job = {.detect = sim_detect(), .random = 1000 * seed};
+		uint32_t i = 0;
+
+		sim_init(&job.sim, 2, seed);
+		job.sim.jitter = 0.01;
+		job.device = job.sim.rank[1].device;
+		for (; i < 4 * LEARN; i++) {
+			job.sim.rank[0].device = job.device * (is_on(&job, 0.2) ? 2.0 : 1.0);
+			job.sim.rank[1].device = job.device * (is_on(&job, 0.2) ? 2.0 : 1.0);
+			sim_pass(&job.sim, job.detect, 1);
+		}
+		assert_null(accusation(&job));
+		job.sim.rank[0].device = job.device;
+		job.sim.rank[1].device = 1.5 * job.device;
+		for (i = 0; i < LONG && !accusation(&job); i++)
+			sim_pass(&job.sim, job.detect, 1);
+		assert_in_range(i, 8, 12);
+		assert_names_rank(accusation(&job), 1);
+		nt_detect_free(job.detect);
+		sim_free(&job.sim);
+	}
+}
+
 static void nothing_shows_which_of_two_is_normal_that_never_agree(void **state)
 {
 	(void)state;
@@ -331,6 +367,7 @@ int main(void)
 		cmocka_unit_test(distances_are_equal_within_a_window),
 		cmocka_unit_test(of_two_ranks_the_one_that_is_slow_at_times_is_named),
 		cmocka_unit_test(two_ranks_that_take_turns_are_not_accused),
+		cmocka_unit_test(after_turns_the_one_of_two_that_turns_slow_is_named),
 		cmocka_unit_test(nothing_shows_which_of_two_is_normal_that_never_agree),
 	};
 
