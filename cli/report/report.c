@@ -433,6 +433,16 @@ int nt_report_notes(const struct nt_report *report, const char *prefix, struct n
 	return nt_report_each_note(report, print_note, &lines);
 }
 
+bool nt_report_accuses(const struct nt_wire_incident *incident)
+{
+	if (strcmp(incident->severity, "info") != 0)
+		return true;
+	for (size_t i = 0; i < incident->culprits; i++)
+		if (nt_json_culprit_accuses(&incident->culprit[i]))
+			return true;
+	return false;
+}
+
 int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 {
 	const struct nt_judgement *judgement = report->judgement;
@@ -452,8 +462,7 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	for (size_t i = 0; i < judgement->incidents && r == 0; i++) {
 		const struct nt_wire_incident *incident = &judgement->judged[i].incident;
 
-		for (size_t c = 0; c < incident->culprits; c++)
-			accused += nt_json_culprit_accuses(&incident->culprit[c]);
+		accused += nt_report_accuses(incident);
 		r = print_incident(report, incident, buf);
 	}
 	if (r == 0 && !accused)

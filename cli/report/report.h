@@ -51,6 +51,8 @@ NT_MUST_CHECK int nt_report_time(const struct nt_report *report, uint64_t ns, st
 
 /* No job was recorded long enough for any rank to be named. */
 bool nt_report_is_short(const struct nt_report *report);
+/* Whether it names a culprit, or is more than a note: a slow communicator, two populations. */
+bool nt_report_accuses(const struct nt_wire_incident *incident);
 
 /* A result other than 0 ends the iteration and is returned. */
 typedef int nt_report_note_fn(void *data, const char *note);

@@ -319,18 +319,54 @@ static bool choose_history(struct nt_detect_comm *comm, const struct round *roun
 	return true;
 }
 
-static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
+/* Compares a window's transfer with the past. `starving`: of its hosts, ns per step. */
+static void add_window(const struct nt_detect *detect, struct nt_detect_comm *comm,
+		       const struct round *round, double transfer, double starving,
+		       struct nt_cusum_window *window)
 {
 	const struct nt_rules *rules = &detect->rules;
 	struct nt_network *network = &comm->network;
+	const double usual = nt_network_usual(network);
+	const double base = nt_peer_deviation_base(rules, usual, round->step_ns);
+	const double growth = (transfer - usual) / base;
+	double width = fmax(NT_TRANSFER_WIDTH, network->past.value_width * usual / base);
+
+	width = fmax(width, NT_STARVED_NOISE * starving / base);
+	window->z = growth / width;
+	window->peer_deviation = growth;
+	window->cost = growth * base / fmax(1.0, round->step_ns);
+	window->ceiling = NT_CUSUM_CEILING * detect->threshold;
+	if (round->method == NT_NETWORK_BY_GPU)
+		window->cost = fmin(window->cost, felt(detect, comm, round));
+	nt_cusum_add(&network->level, rules, window);
+}
+
+/* The windows since the step up that is left out of the past; the present one follows. */
+static void add_stepped(const struct nt_detect *detect, struct nt_detect_comm *comm,
+			const struct round *round, uint64_t stepped, double starving)
+{
+	const struct nt_lesson *lesson = &comm->network.lesson;
+
+	for (uint32_t i = 0; i < NT_PAST_WINDOWS - 1; i++) {
+		struct nt_cusum_window window = {
+			.start_ns = nt_detect_began_ns(detect, lesson->frame[i]),
+			.frame = lesson->frame[i]};
+
+		if (lesson->frame[i] >= stepped)
+			add_window(detect, comm, round, lesson->value[i] * comm->network.calls,
+				   starving, &window);
+	}
+}
+
+static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
+{
+	struct nt_network *network = &comm->network;
 	struct nt_past *past = &network->past;
-	struct nt_cusum_window window = {.start_ns = round->start_ns,
-					 .frame = round->frame,
-					 .ceiling = NT_CUSUM_CEILING * detect->threshold};
+	struct nt_cusum_window window = {.start_ns = round->start_ns, .frame = round->frame};
 	/* A device continues without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	struct starving longest = {0};
-	double starving, value, base, growth, width;
+	double starving, value;
 
 	if (!choose_history(comm, round))
 		return;
@@ -357,8 +393,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		network->cost = 0.0;
 		if (!stepped)
 			return;
-		window.start_ns = nt_detect_began_ns(detect, stepped);
-		window.frame = stepped;
+		add_stepped(detect, comm, round, stepped, starving);
 	}
 	if (nt_network_compare(detect, comm)) {
 		window.start_ns = nt_detect_began_ns(detect, network->lesson.frame[0]);
@@ -371,16 +406,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	if (by_gpu)
 		network->calls += NT_NETWORK_PART * (round->calls - network->calls);
 	network->transfer = value * network->calls;
-	base = nt_peer_deviation_base(rules, nt_network_usual(network), round->step_ns);
-	growth = (network->transfer - nt_network_usual(network)) / base;
-	width = fmax(NT_TRANSFER_WIDTH, past->value_width * nt_network_usual(network) / base);
-	width = fmax(width, NT_STARVED_NOISE * starving / base);
-	window.z = growth / width;
-	window.peer_deviation = growth;
-	window.cost = growth * base / fmax(1.0, round->step_ns);
-	if (by_gpu)
-		window.cost = fmin(window.cost, felt(detect, comm, round));
-	nt_cusum_add(&network->level, rules, &window);
+	add_window(detect, comm, round, network->transfer, starving, &window);
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
 }

@@ -281,6 +281,19 @@ static void a_page_of_nothing_accuses_nobody(void **state)
 	does_not_say(html, "<figure");
 }
 
+static void what_no_rank_is_named_for_is_said_first(void **state)
+{
+	const char *html;
+
+	(void)state;
+	scene_init(&scene, "network");
+	scene_incident(&scene, "j", "info", "imbalance")->summary = "uneven";
+	scene_incident(&scene, "j", "critical", "network")->summary = "transfers are slow";
+	html = page();
+	says(html, "<h1>transfers are slow</h1>");
+	does_not_say(html, "is to blame");
+}
+
 static void those_to_act_on_come_first_whatever_opened_first(void **state)
 {
 	static struct nt_culprit culprit;
@@ -396,6 +409,7 @@ int main(void)
 			a_large_job_is_a_heatmap_of_256_rows_and_one_of_those_that_deviated,
 			tear_down),
 		cmocka_unit_test_teardown(a_page_of_nothing_accuses_nobody, tear_down),
+		cmocka_unit_test_teardown(what_no_rank_is_named_for_is_said_first, tear_down),
 		cmocka_unit_test_teardown(those_to_act_on_come_first_whatever_opened_first,
 					  tear_down),
 		cmocka_unit_test_teardown(a_rank_of_another_job_of_the_same_name_is_not_framed,

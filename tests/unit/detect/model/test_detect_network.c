@@ -51,6 +51,27 @@ static void a_slow_nic_names_the_communicator(void **state)
 	sim_free(&sim);
 }
 
+/* Its past is learned in 20 windows: of those, the last ones are slow, and hardly any after. */
+static void a_fault_while_the_past_is_learned_is_named(void **state)
+{
+	struct nt_detect *detect;
+	bool was_named = false;
+	struct sim sim;
+
+	(void)state;
+	detect = start(&sim, 41);
+	sim_pass(&sim, detect, 12);
+	sim.comm[0].transfer *= 2.0;
+	for (int i = 0; i < 11; i++) {
+		sim_pass(&sim, detect, 1);
+		was_named = was_named || sim_firing(detect, 0);
+	}
+	assert_true(was_named);
+	assert_names_comm(sim_firing(detect, 0), DATA, 8);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* The cause that is named of a network that is half as fast, with so many packets sent again per step. */
 static const char *cause_with(double usual, double lost)
 {
@@ -563,6 +584,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_nic_names_the_communicator),
+		cmocka_unit_test(a_fault_while_the_past_is_learned_is_named),
 		cmocka_unit_test(packets_sent_again_are_the_cause_of_a_slow_network),
 		cmocka_unit_test(without_durations_the_least_wait_tells),
 		cmocka_unit_test(a_small_reduction_beside_does_not_hide_a_slow_network),
