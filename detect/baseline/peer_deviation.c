@@ -45,11 +45,16 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 {
 	const struct nt_track *track = &rank->track[c->series];
 
-	c->least_growth_ns = c->slowest ? nt_stats_min(c->least_growth_ns, growth_ns) : growth_ns;
+	const double middle =
+		c->centre + (c->space.normal + c->space.other) / 2.0 *
+				    nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+	const bool is_above = track->value > middle;
+
+	c->growth_ns[is_above] += growth_ns;
+	c->grown[is_above]++;
 	if (!c->slowest || track->value > c->slowest_value) {
 		c->slowest = rank;
 		c->slowest_value = track->value;
-		c->slowest_growth_ns = growth_ns;
 	}
 	if (c->mode == NT_MODE_PEERS && track->peer_deviation > NT_FAR_WIDTHS * c->width) {
 		c->far_cost += cost;
@@ -212,13 +217,17 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *rank, double value,
 		      double excess)
 {
-	double next = c->longest[rank == c->foremost];
+	const double next = c->longest[rank == c->foremost];
+	double cost;
 
 	if (!c->foremost)
 		return excess / c->step;
-	if (excess < NT_EXPLAINS * (c->longest_suspect - value + excess))
-		next = nt_stats_max(next, c->longest_suspect);
-	return nt_stats_min(excess, value - next) / c->step;
+	cost = nt_stats_min(excess, value - next);
+	if (rank->in_incident)
+		cost = nt_stats_max(cost, nt_stats_min(0.0, excess));
+	else if (excess < NT_EXPLAINS * (c->longest_suspect - value + excess))
+		cost = nt_stats_min(cost, 0.0);
+	return cost / c->step;
 }
 
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
@@ -303,6 +312,14 @@ static bool is_starved(const struct nt_contest *c, double gap_ns)
 			       value[NT_STEP_METRIC_STEP]) >= NT_EXPLAINS * gap_ns;
 }
 
+/* How much more the slower population has grown than the other, on average, ns. */
+static double gap_growth(const struct nt_contest *c)
+{
+	return c->grown[0] && c->grown[1]
+		       ? c->growth_ns[1] / c->grown[1] - c->growth_ns[0] / c->grown[0]
+		       : 0.0;
+}
+
 void nt_contest_count_apart(const struct nt_contest *c)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
@@ -312,7 +329,7 @@ void nt_contest_count_apart(const struct nt_contest *c)
 
 	past->apart_cost = 0.0;
 	if (!c->apart || c->slowest->in_incident || is_starved(c, gap * base) ||
-	    c->slowest_growth_ns - c->least_growth_ns > NT_EXPLAINS * gap * base) {
+	    gap_growth(c) > NT_EXPLAINS * gap * base) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= NT_APART_KEPT;
 		return;

@@ -39,7 +39,8 @@ struct nt_contest {
 	/* Updated as ranks are judged. */
 	const struct nt_detect_rank *slowest;
 	double slowest_value;
-	double slowest_growth_ns, least_growth_ns; /* against its own past, and the least of any */
+	double growth_ns[2]; /* sums of ranks below and above the middle of two populations, */
+	uint32_t grown[2]; /* against their own pasts; numbers of these ranks */
 	double far_cost; /* of all ranks far behind their peers, parts of a step */
 	uint32_t fars;
 };

@@ -306,6 +306,7 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 	struct nt_history_sum since;
 	const uint64_t level_ns = level_since(detect, incident);
 	double clean_ns, most_ns;
+	bool had_others;
 
 	(void)sum_others(detect, incident, &clean_ns, &most_ns);
 	if (!isfinite(clean_ns))
@@ -320,16 +321,19 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 		.step_ns = since.step_ns,
 		.frame = detect->frames,
 	};
+	had_others = lost_time->before_ns > 0.0;
 	lost_time->before_ns = before_others(detect, incident, lost_time->before_ns);
+	had_others = had_others && lost_time->before_ns <= 0.0;
 	/* A note compares with the baseline, which may be long ago. */
 	if (incident->family == NT_FAMILY_UNDECIDED || !nt_history_same_unit(history, onset_ns) ||
 	    was_always_so(detect, incident, &since, lost_time->before_ns))
 		lost_time->before_ns = 0.0;
 	lost_time->clean_ns = fmin(lost_time->before_ns, clean_ns);
 	if (lost_time->before_ns <= 0.0) {
-		/* Includes the steps before its first judged window. */
-		const double unseen =
-			nt_history_unseen(history, onset_ns, incident->tier == NT_FRAME_T3);
+		/* Includes the steps before its first judged window, but none before another fault. */
+		const double unseen = had_others ? 0.0
+						 : nt_history_unseen(history, onset_ns,
+								     incident->tier == NT_FRAME_T3);
 		double part;
 
 		lost_time->unknown = !find_part(detect, incident, false, &part);

@@ -165,6 +165,40 @@ static void the_group_of_a_slow_rank_is_not_slow(void **state)
 	sim_free(&sim);
 }
 
+/* Another that is slower still does not end what is told of a slow rank. */
+static void a_named_rank_stays_named_beside_a_slower_one(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+	double hours = 0.0;
+
+	(void)state;
+	sim_init(&sim, RANKS, 76);
+	sim.jitter = 0.02;
+	for (uint32_t j = 0; j < RANKS; j++) {
+		sim.rank[j].host = 0.0;
+		sim.rank[j].longest = 2.0 * SIM_MS;
+	}
+	sim.rank[SLOW].device *= 1.4;
+	sim.rank[SLOW].longest *= 1.4;
+	for (uint32_t i = 0; i < 2 * LAYERS; i++) {
+		if (i == LAYERS) {
+			assert_names_rank(sim_firing(detect, 0), SLOW);
+			sim.rank[6].device *= 2.2;
+			sim.rank[6].longest *= 2.2;
+		}
+		sim_pass(&sim, detect, 1);
+		if (i < LAYERS)
+			continue;
+		assert_names_rank(sim_firing(detect, 0), SLOW);
+		assert_true(sim_firing(detect, 0)->gpu_hours > 0.98 * hours);
+		hours = fmax(hours, sim_firing(detect, 0)->gpu_hours);
+	}
+	assert_names_rank(sim_firing(detect, 1), 6);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* Ranks that are slow as much acquit none of them. */
 static void half_a_role_may_be_slow(void **state)
 {
@@ -229,6 +263,7 @@ int main(void)
 		cmocka_unit_test(the_last_rank_of_a_window_does_not_take_a_turn),
 		cmocka_unit_test(who_is_often_last_is_not_slow),
 		cmocka_unit_test(the_group_of_a_slow_rank_is_not_slow),
+		cmocka_unit_test(a_named_rank_stays_named_beside_a_slower_one),
 		cmocka_unit_test(half_a_role_may_be_slow),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};

@@ -121,6 +121,36 @@ static void a_fault_after_a_change_of_all_costs_what_it_adds(void **state)
 	nt_detect_free(detect);
 }
 
+/* One was slow from the start on, and has just recovered as another becomes slow. */
+static void a_fault_after_another_costs_no_time_before_it(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	uint64_t onset_ns;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 65);
+	sim.jitter = 0.01;
+	sim.rank[2].device *= 1.4;
+	sim_pass(&sim, detect, 200);
+	sim.rank[2].device /= 1.4;
+	sim_pass(&sim, detect, 12);
+	onset_ns = sim.now_ns;
+	sim.rank[6].device *= 1.4;
+	for (int i = 0; i < 20 && !finding; i++) {
+		sim_pass(&sim, detect, 1);
+		for (size_t j = 0; sim_firing(detect, j) && !finding; j++)
+			if (sim_firing(detect, j)->culprits &&
+			    sim_firing(detect, j)->culprit[0].rank == 6)
+				finding = sim_firing(detect, j);
+	}
+	assert_non_null(finding);
+	assert_true(finding->gpu_hours <= 8.0 * (double)(sim.now_ns - onset_ns) / 3600e9);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +158,7 @@ int main(void)
 		cmocka_unit_test(a_fault_in_half_of_the_steps_was_always_there),
 		cmocka_unit_test(a_longer_role_bounds_what_a_culprit_costs),
 		cmocka_unit_test(a_fault_after_a_change_of_all_costs_what_it_adds),
+		cmocka_unit_test(a_fault_after_another_costs_no_time_before_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,6 +242,32 @@ static void a_size_is_twice_as_large_as_the_one_before(void **state)
 	assert_int_equal(nt_far_size(1e300), 6);
 }
 
+/* The rhythm after far windows at these distances, of which the last decides. */
+static bool is_regular(const double *gap, size_t gaps)
+{
+	struct nt_far_rhythm rhythm = {0};
+	double step = 20.0;
+
+	nt_far_rhythm_add(&rhythm, step, 1.0, 0.5);
+	for (size_t i = 0; i < gaps; i++) {
+		step += gap[i];
+		nt_far_rhythm_add(&rhythm, step, 1.0, 0.5);
+	}
+	return nt_far_rhythm_is_regular(&rhythm, 1.0);
+}
+
+static void a_rhythm_may_miss_a_beat(void **state)
+{
+	static const double missed[] = {100.0, 100.0, 200.0, 100.0}, other[] = {100.0, 150.0},
+			    two_missed[] = {100.0, 300.0};
+
+	(void)state;
+	for (size_t i = 1; i <= 4; i++)
+		assert_true(is_regular(missed, i));
+	assert_false(is_regular(other, 2));
+	assert_false(is_regular(two_missed, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_known_of_a_group_is_taken_from_the_rest),
 		cmocka_unit_test(two_far_windows_are_too_few_however_large),
 		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
+		cmocka_unit_test(a_rhythm_may_miss_a_beat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -446,6 +446,24 @@ static void a_stage_that_slows_down_gradually_is_named(void **state)
 	nt_detect_free(detect);
 }
 
+/* The noise of one rank of many explains no gap between two halves. */
+static void two_halves_of_a_large_role_are_two_populations(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 128, 61);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 64; i++)
+		sim.rank[i].device *= 1.12;
+	sim_pass(&sim, detect, 45);
+	assert_non_null(sim_firing(detect, 0));
+	assert_string_equal(sim_firing(detect, 0)->cause, "two populations");
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +485,7 @@ int main(void)
 		cmocka_unit_test(the_role_of_a_culprit_is_not_uneven),
 		cmocka_unit_test(two_ranks_that_always_differed_are_two_populations),
 		cmocka_unit_test(a_rank_on_a_busy_processor_is_no_population),
+		cmocka_unit_test(two_halves_of_a_large_role_are_two_populations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
