@@ -41,15 +41,14 @@ static void put_lead(const struct nt_html_page *page)
 	const size_t others = page->incidents - page->accusing;
 
 	nt_markup_put(out, "<header>\n<h1>");
-	if (page->accusing == 0 && page->incidents && nt_report_accuses(page->incident[0]))
+	if (page->accusing == 1 ||
+	    (!page->accusing && page->incidents && nt_report_accuses(page->incident[0])))
 		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
 	else if (page->accusing == 0)
 		nt_markup_put(out, "%s",
 			      nt_report_is_short(report)
 				      ? "The recording is too short to name a culprit"
 				      : "No rank, node or link is to blame");
-	else if (page->accusing == 1)
-		nt_markup_text(out, page->incident[0]->summary, NT_HTML_TEXT);
 	else
 		nt_markup_put(out, "%zu verdicts name a culprit", page->accusing);
 	nt_markup_put(out, "</h1>\n<p class=\"soft\">");
