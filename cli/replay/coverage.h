@@ -41,6 +41,8 @@ void nt_coverage_restart(struct nt_coverage *coverage);
 uint64_t nt_coverage_windows(const struct nt_coverage *coverage);
 /* Too short for any rank to be named. */
 bool nt_coverage_is_short(const struct nt_coverage *coverage);
+/* Some rank could be judged: not too short, and one has enough peers or a history. */
+bool nt_coverage_is_enough(const struct nt_coverage *coverage);
 
 /* Nothing prevented a verdict. */
 bool nt_coverage_is_whole(const struct nt_coverage *coverage);

@@ -224,7 +224,7 @@ bool nt_report_is_short(const struct nt_report *report)
 	const struct nt_judgement *judgement = report->judgement;
 
 	for (size_t i = 0; i < judgement->jobs; i++)
-		if (!nt_coverage_is_short(&judgement->job[i].coverage))
+		if (nt_coverage_is_enough(&judgement->job[i].coverage))
 			return false;
 	return judgement->jobs > 0 && !judgement->incidents;
 }

@@ -171,6 +171,7 @@ static void few_peers_are_told_until_a_past_is_known(void **state)
 	(void)state;
 	says(report_on(&made, nt_report_text, NULL),
 	     "\n3 of 3 ranks have fewer than 3 peers: a slow one is found only after the first 20 steps");
+	says((const char *)text.data, "\ntoo little was recorded to name a culprit\n");
 	made.steps = 40;
 	says_not(report_on(&made, nt_report_text, NULL), "fewer than");
 	/* And then it does show. */
