@@ -96,7 +96,10 @@ static double reference_error(struct nt_detect *detect, const struct nt_detect_r
 {
 	const struct nt_track *track = &rank->track[series];
 	const double lasting = long_run_spread(detect, rank, series);
-	const double windows = fmin(sum->windows, NT_PAST_WINDOWS);
+	/* While a rank warms up its windows are no measures of the same. */
+	const bool is_steady = rank->rounds >= NT_PAST_WINDOWS ||
+			       track->peer_deviation >= nt_cusum_peer_deviation(sum);
+	const double windows = is_steady ? fmin(sum->windows, NT_PAST_WINDOWS) : 1.0;
 	const double width =
 		isfinite(lasting) ? fmax(lasting, track->width / sqrt(windows)) : track->width;
 

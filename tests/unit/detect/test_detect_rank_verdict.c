@@ -465,6 +465,34 @@ static void two_populations_are_told_after_twenty_rounds(void **state)
 	assert_null(apart());
 }
 
+/* It is slower at first and becomes as fast as the others: no card that is slow from the start. */
+static void a_rank_that_warms_up_is_not_accused(void **state)
+{
+	uint32_t accused = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct nt_detect *job = sim_detect();
+		bool is_accused = false;
+		struct sim sim;
+		double device;
+
+		sim_init(&sim, 4, 31 * seed);
+		sim.jitter = 0.02;
+		device = sim.rank[1].device;
+		for (int i = 0; i < 60; i++) {
+			sim.rank[1].device = device * (1.0 + 0.2 * exp(-i / 10.0));
+			sim_pass(&sim, job, 1);
+			for (size_t j = 0; sim_firing(job, j); j++)
+				is_accused |= sim_firing(job, j)->severity != NT_SEVERITY_INFO;
+		}
+		accused += is_accused;
+		nt_detect_free(job);
+		sim_free(&sim);
+	}
+	assert_true(accused <= 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +513,7 @@ int main(void)
 		CASE(host_work_counts_where_the_step_grew_with_it),
 		CASE(host_work_from_the_start_costs_a_tenth_of_the_step),
 		CASE(two_populations_are_told_after_twenty_rounds),
+		cmocka_unit_test(a_rank_that_warms_up_is_not_accused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
