@@ -70,13 +70,13 @@ def draw(job, step_seconds):
     if kind == "host":
         kind = rng.choice(HOST_KINDS)
     if kind in ("nic", "node"):
+        # A table has no nodes: its NIC is that of one worker.
+        target = job.node(rank) if is_table else rng.randrange(job.nodes())
         if not is_table:
-            target = rng.randrange(job.nodes())
             ranks = job.ranks_of(target)
             if kind == "nic" and job.layout in ("hsdp", "megatron") and rng.random() < 0.5:
                 ranks = [ranks[rng.randrange(len(ranks))]]  # each device has a NIC of its own
         elif kind == "node":
-            target = job.node(rank)
             ranks = [other for other in job.ranks_of(target) if other // job.dp == rank // job.dp]
     is_early = shape == "start" or (shape == "intermittent" and rng.random() < 0.5)
     begin = 0 if is_early else rng.randint(steps // 3, steps * 6 // 10)
