@@ -151,6 +151,10 @@ class Job:
             self.streams[key] = random.Random(f"{self.seed}/{self.form}/" + "/".join(map(str, key)))
         return self.streams[key]
 
+    def uneven(self):
+        """Whether the last stage has more work than the others."""
+        return self.stage_work[-1] > 1
+
     def name(self):
         text = f"{self.layout} tp{self.tp} pp{self.pp} dp{self.dp} {self.steps} steps, {self.nodes()} nodes"
         return text + (f", lengths {self.lengths:.2f}" if self.lengths else "")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays jobs with a simulator that shares nothing with the detector, and scores `neutracer analyze`.
+"""Plays jobs with simulators that share nothing with the detector, and scores `neutracer analyze`.
 
+`engine` plays the operations of all ranks as events; `streams` has a model of its own, with hosts, queues and streams.
 Prints a line for each missed fault and each wrong accusation, and a table of the format.
 Exits with 0, 2 if the command line is wrong, 3 if a figure is below its gate.
 """
@@ -23,15 +24,18 @@ import truth_check
 import kineto
 import markers
 import run
+import streams.run
 import table
 
 WRITERS = {"straggler": table.write, "kineto": kineto.write, "systrace": markers.write}
+GENERATORS = {"engine": (run.run, WRITERS), "streams": (streams.run.run, streams.run.WRITERS)}
 
 
 def one(seed, args):
     """Plays a run and has it judged. Returns what the report needs."""
     begin = time.time()
-    ranks, truth = run.run(seed, args.format)
+    play, writers = GENERATORS[args.generator]
+    played, truth = play(seed, args.format)
     if args.keep:
         directory = os.path.join(args.keep, f"{args.format}-{seed}")
         shutil.rmtree(directory, ignore_errors=True)
@@ -39,9 +43,9 @@ def one(seed, args):
     else:
         directory = tempfile.mkdtemp(prefix="neutracer-foreign-")
     try:
-        path, clock = WRITERS[args.format](ranks, truth, directory)
-        del ranks
-        played = time.time() - begin
+        path, clock = writers[args.format](played, truth, directory)
+        del played
+        written = time.time() - begin
         done = subprocess.run([args.bin, "analyze", "--json", path], capture_output=True, text=True, check=False)
     finally:
         if not args.keep:
@@ -57,7 +61,7 @@ def one(seed, args):
         "wrong": result.wrong, "notes": result.notes, "noted": result.noted, "undecided": result.undecided, "said": result.said, "cost": truth.cost,
         "right": truth_check.class_is_right(truth, result.classes) if result.found else None,
         "delay": result.delay, "since": result.since, "slowdown": result.slowdown,
-        "begin": begin_of(truth.fault), "wide": truth.job.job_wide is not None, "uneven": truth.job.stage_work[-1] > 1, "seconds": (played, time.time() - begin),
+        "begin": begin_of(truth.fault), "wide": truth.job.job_wide is not None, "uneven": truth.job.uneven(), "seconds": (written, time.time() - begin),
     }
 
 
@@ -88,7 +92,7 @@ def line(row, args):
         word, more = "ok", (row["why"] + "; " if row["why"] else "") + "; ".join(row["said"])
         if not args.verbose:
             return None
-    again = f"{sys.argv[0]} --seeds {row['seed']} --format {args.format} --bin {args.bin}"
+    again = f"{sys.argv[0]} --seeds {row['seed']} --format {args.format} --generator {args.generator} --bin {args.bin}"
     more += f"; after {row['delay']} steps" if row["found"] and row["delay"] is not None else ""
     return f"{word} {row['text']}\n    said: {more}\n    {again}"
 
@@ -116,7 +120,7 @@ def report(rows, args):
     found = [row for row in visible if row["found"]]
     accused = [row for row in rows if row["found"] or row["coarse"] or row["wrong"]]
     wrong = [row for row in rows if row["wrong"]]
-    print(f"== {args.format}")
+    print(f"== {args.format}" + (f" by {args.generator}" if args.generator != "engine" else ""))
     print(f"runs              {len(rows)}, failed {len(failed)}, faults {sum(r['kind'] != 'nobody' for r in rows)}")
     print(f"visible, found    {share(len(found), len(visible))} (coarse {sum(r['coarse'] and not r['found'] for r in visible)})")
     print(f"accused, wrong    {len(accused)}, {len(wrong)}; precision {share(len(accused) - len(wrong), len(accused))}")
@@ -149,6 +153,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=seeds_of, default=range(1, 21), metavar="A..B")
     parser.add_argument("--format", choices=sorted(WRITERS), required=True)
+    parser.add_argument("--generator", choices=sorted(GENERATORS), default="engine")
     parser.add_argument("--bin", default="build/release/bin/neutracer", metavar="PATH")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", metavar="DIR", help="keep the input there, in FORMAT-SEED")
