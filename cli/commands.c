@@ -7,7 +7,7 @@ const struct nt_command nt_commands[] = {
 	{"top", "show incidents, jobs, ranks and nodes, live", nt_command_top},
 	{"slow-ranks", "show the slow ranks of the running jobs", nt_command_slow_ranks},
 	{"jobs", "show the observed jobs, or the ranks of one", nt_command_jobs},
-	{"links", "show the RDMA links between the ranks of a job", nt_command_links},
+	{"links", "show the links between the ranks of a job", nt_command_links},
 	{"nodes", "show the nodes and how unusual their metrics are", nt_command_nodes},
 	{"incidents", "show incidents, or the details of one", nt_command_incidents},
 	{"events", "follow what happens: incidents, jobs and nodes", nt_command_events},

@@ -75,7 +75,7 @@ static const struct nt_opt_program program = {
 	.summary = "print the single calls of a job or rank",
 	.description =
 		"Reads the topic neutracer.detail.v1, to which agents write the single calls of "
-		"ranks at level L1 or above. Without an argument, it prints those of all jobs. JOB "
+		"ranks at level 1 or above. Without an argument, it prints those of all jobs. JOB "
 		"is the name or the key of a job; with /RANK it selects one rank.\n\n"
 		"SAMPLED is \"all\" if every call of the kind is recorded, else the probability with "
 		"which this one was. Lines that begin with # state what was lost.",
