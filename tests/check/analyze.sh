@@ -149,3 +149,25 @@ refused 8 'no flight-recorder dumps in it: \*.json, \*.pkl or \*RANK' --from fli
 refused 8 'no file of a known format' LICENSE
 refused 8 'name a single file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
 refused 2 'from' --from nonsense LICENSE
+
+# What concerns tables of metrics alone is refused for others, before anything is read or written.
+table=tests/data/straggler/trace-AR.csv.gz
+for option in --scores=$dir/scores.csv --peers --anomaly-method=both --false-alarms=1 --row-interval=5s; do
+  refused 2 "${option%%=*} requires tables of a node's metrics: --from metrics-csv" "$option" "$table"
+done
+[ ! -e "$dir/scores.csv" ] || fail "scores of a table of operation times are written"
+"$neutracer" analyze --from metrics-csv --scores "$dir/scores.csv" tests/data/anomaly/asd-1.csv.gz >"$dir/out"
+[ -s "$dir/scores.csv" ] || fail "no scores of a table of metrics are written"
+
+# unwritten ARG...: a file that cannot be written is named, and the report is printed all the same.
+unwritten() {
+  local status=0
+  "$neutracer" analyze "$@" >"$dir/out" 2>"$dir/err" || status=$?
+  [ "$status" -eq 9 ] || fail "analyze $*: status $status, want 9"
+  [ "$(cat "$dir/err")" = "neutracer: analyze: write '$dir/none/x': No such file or directory" ] ||
+    fail "analyze $*: '$(cat "$dir/err")'"
+  [ -s "$dir/out" ] || fail "analyze $*: the report is not printed"
+}
+unwritten --html "$dir/none/x" "$table"
+unwritten --html "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz
+unwritten --scores "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz
