@@ -34,7 +34,7 @@ struct nt_live_config {
 /* clang-format off */
 #define NT_LIVE_SERVER_OPTIONS                                                                            \
 	{"server", NT_OPT_STRING, offsetof(struct nt_live_config, server), NT_DEFAULT_SERVER, 0,   \
-	 0, "URL of the aggregator", "URL", NULL, 0},                                       \
+	 0, "URL of the aggregator", "URL", NULL, 0, &nt_client_url_form},                  \
 	{"token-file", NT_OPT_STRING, offsetof(struct nt_live_config, token_file),                 \
 	 NT_DEFAULT_TOKEN_FILE, 0, 0, "the aggregator's token file, or a copy of it", "FILE",      \
 	 NULL, 0},                                                                                 \

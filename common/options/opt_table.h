@@ -96,7 +96,7 @@ struct nt_opt_error {
 	char text[512]; /* one line */
 };
 
-/* The name in opts closest to the mistyped `name`, or NULL. */
-const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name);
+/* The key of the config file closest to the mistyped `name`, or NULL. */
+const char *nt_opt_nearest_key(const struct nt_opt *opts, size_t count, const char *name);
 
 #endif

@@ -102,6 +102,21 @@ for path in "$bin"/neutracer*; do
   fi
 done
 
+# says CODE TEXT COMMAND...: ends so, and the line holds the text.
+says() {
+  local text=$2
+  ends "$1" "${@:3}"
+  grep -qF -- "$text" "$work/err" || report "'${*:3}' says '$(cat "$work/err")', want '$text'"
+}
+# A bad value is named by its source.
+printf 'server: ftp://x\n' >"$work/server.yaml"
+url="'ftp://x' is not the URL of an aggregator, such as http://127.0.0.1:9480"
+says 2 "--server: $url" "$bin/neutracer" jobs --server ftp://x
+says 3 "NT_SERVER: $url" env NT_SERVER=ftp://x "$bin/neutracer" jobs
+says 3 "$work/server.yaml: server: $url" "$bin/neutracer" jobs --config "$work/server.yaml"
+printf 'json: true\n' >"$work/json.yaml"
+says 3 "'json' is no key: --json is an option of the command line only" "$bin/neutracer" jobs --config "$work/json.yaml"
+
 # offers COMMAND WORD...: what bash offers for the last word.
 offers() {
   # shellcheck disable=SC2016 # for the inner shell
