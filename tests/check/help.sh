@@ -116,6 +116,9 @@ says 3 "NT_SERVER: $url" env NT_SERVER=ftp://x "$bin/neutracer" jobs
 says 3 "$work/server.yaml: server: $url" "$bin/neutracer" jobs --config "$work/server.yaml"
 printf 'json: true\n' >"$work/json.yaml"
 says 3 "'json' is no key: --json is an option of the command line only" "$bin/neutracer" jobs --config "$work/json.yaml"
+# An error of a bus names it.
+says 5 "bus 'spool:$work/none': there is no such spool" "$bin/neutracer" detail --bus "spool:$work/none" --seconds 1s
+says 5 "bus 'spool:$work/broken': Not a directory" "$bin/neutracer" detail --bus "spool:$work/broken" --seconds 1s
 
 # offers COMMAND WORD...: what bash offers for the last word.
 offers() {
