@@ -108,8 +108,8 @@ const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALL
 	(void)format_bound(opt, opt->min, min);
 	(void)format_bound(opt, opt->max, max);
 	format_examples(opt, example, sizeof(example));
-	if (opt->kind == NT_OPT_CHOICE) {
-		format_choices(opt->choices, choices, sizeof(choices));
+	if (opt->choices || opt->words) {
+		format_choices(opt->choices ? opt->choices : opt->words, choices, sizeof(choices));
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "one of %s", choices);
 	} else if (opt->kind == NT_OPT_BOOL) {
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "true or false");

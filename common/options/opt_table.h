@@ -50,7 +50,7 @@ struct nt_opt {
 	const char *choices; /* CHOICE: words separated by blanks */
 	unsigned int flags;
 	const struct nt_opt_form *form; /* STRING; NULL: any text */
-	/* STRING: completed by shells, separated by blanks; others are accepted too */
+	/* STRING: the accepted ones, separated by blanks, and the empty text; NULL: any text */
 	const char *words;
 };
 

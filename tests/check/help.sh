@@ -116,6 +116,17 @@ says 3 "NT_SERVER: $url" env NT_SERVER=ftp://x "$bin/neutracer" jobs
 says 3 "$work/server.yaml: server: $url" "$bin/neutracer" jobs --config "$work/server.yaml"
 printf 'json: true\n' >"$work/json.yaml"
 says 3 "'json' is no key: --json is an option of the command line only" "$bin/neutracer" jobs --config "$work/json.yaml"
+# Filters are checked before anything is connected.
+for command in incidents jobs slow-ranks; do
+  says 2 "--since: 'yesterday' is not a time such as 2026-11-21T03:00:00Z" "$bin/neutracer" $command --since yesterday
+done
+says 2 "--at: 'now' is not a time such as" "$bin/neutracer" slow-ranks --at now
+says 2 "--state: 'foo' is not one of firing, resolved" "$bin/neutracer" incidents --state foo
+says 2 "--severity: 'high' is not one of info, warning, critical" "$bin/neutracer" incidents --severity high
+says 2 "--class: 'comput' is not one of compute, network, host, " "$bin/neutracer" slow-ranks --class comput
+status=0
+"$bin/neutracer" incidents --server http://127.0.0.1:1 --since 2026-11-21T03:00:00+02:00 --state firing --class '' >/dev/null 2>&1 || status=$?
+[ "$status" -eq 7 ] || report "incidents with sound filters ends with $status, want 7"
 # An error of a bus names it.
 says 5 "bus 'spool:$work/none': there is no such spool" "$bin/neutracer" detail --bus "spool:$work/none" --seconds 1s
 says 5 "bus 'spool:$work/broken': Not a directory" "$bin/neutracer" detail --bus "spool:$work/broken" --seconds 1s

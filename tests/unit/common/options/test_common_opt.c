@@ -230,6 +230,9 @@ static void a_bad_value_names_key_value_and_range(void **state)
 	assert_int_equal(LOAD("--mode", "quick"), -EINVAL);
 	assert_string_equal(error.text, "--mode: 'quick' is not one of auto, fast, slow");
 	nt_opt_free(&program, &config);
+	assert_int_equal(LOAD("--class", "comput"), -EINVAL);
+	assert_string_equal(error.text, "--class: 'comput' is not one of compute, host");
+	nt_opt_free(&program, &config);
 	assert_int_equal(LOAD("--bus", ""), -ERANGE);
 	nt_opt_free(&program, &config);
 	assert_int_equal(LOAD("--bus", "a\nb"), -EINVAL);
