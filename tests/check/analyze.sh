@@ -97,6 +97,13 @@ assert {c["kind"] for i in incidents for c in i["culprits"]} <= {"stage"}, incid
 PY
 "$neutracer" analyze tests/data/straggler/trace-ST.csv.gz | grep -q 'no rank, node or link is to blame' ||
   fail "the report on the uneven job accuses somebody"
+# One rank in one window.
+zcat tests/data/straggler/trace-AR.csv.gz | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+  NR == 1 || ($at["rank"] == 0 && $at["step"] == first) || (first == "" && $at["rank"] == 0 && (first = $at["step"]) != "")' \
+  >"$dir/one.csv"
+"$neutracer" analyze --html "$dir/one.html" "$dir/one.csv" >"$dir/one.txt"
+grep -q ': 1 rank, 1 window, ' "$dir/one.txt" || fail "one rank: $(head -n 1 "$dir/one.txt")"
+grep -q ': 1 rank, 1 window, ' "$dir/one.html" || fail "the page on one rank has another number"
 # The same input, the same verdict, byte for byte.
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz | cmp - "$dir/ar.json" || fail "two runs differ"
 

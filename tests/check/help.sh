@@ -92,6 +92,7 @@ for path in "$bin"/neutracer*; do
       [ "$command" != topics ] || needs=(check)
       [ "$command" != node-key ] || needs=(NODE)
       [ "$command" != links ] || needs=(JOB)
+      [ "$command" != profile ] || needs=(JOB/0)
       check_table "$name" "$command"
     done
     # For the docs, an option of any command is one of the program.
@@ -127,6 +128,11 @@ says 2 "--class: 'comput' is not one of compute, network, host, " "$bin/neutrace
 status=0
 "$bin/neutracer" incidents --server http://127.0.0.1:1 --since 2026-11-21T03:00:00+02:00 --state firing --class '' >/dev/null 2>&1 || status=$?
 [ "$status" -eq 7 ] || report "incidents with sound filters ends with $status, want 7"
+# A missing argument is named.
+says 2 'alert: test needs the name of a receiver' "$bin/neutracer" alert test
+says 2 "alert: there is no 'tset': test RECEIVER" "$bin/neutracer" alert tset page
+says 2 'not given: JOB/RANK' "$bin/neutracer" profile
+says 2 "'llm' is not JOB/RANK, such as llm/3" "$bin/neutracer" profile llm
 # An error of a bus names it.
 says 5 "bus 'spool:$work/none': there is no such spool" "$bin/neutracer" detail --bus "spool:$work/none" --seconds 1s
 says 5 "bus 'spool:$work/broken': Not a directory" "$bin/neutracer" detail --bus "spool:$work/broken" --seconds 1s
