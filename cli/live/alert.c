@@ -38,6 +38,7 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[test RECEIVER]",
+	.arg_words = "test",
 	.max_args = 2,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,

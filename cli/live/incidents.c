@@ -52,6 +52,7 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[ID | " NT_INCIDENT_ACTS "]",
+	.arg_words = "acknowledge unacknowledge silence unsilence annotate",
 	.max_args = 3,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,

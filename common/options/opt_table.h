@@ -78,6 +78,8 @@ struct nt_opt_program {
 	size_t opt_count;
 	/* usage text of positional arguments, "[FILE]..."; NULL: none are accepted */
 	const char *args;
+	const char
+		*arg_words; /* of a command's first one, for shells, separated by blanks; or NULL */
 	const struct nt_opt_command
 		*arg_help; /* what they mean, for --help; NULL: the usage says it */
 	size_t arg_help_count;

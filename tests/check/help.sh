@@ -158,6 +158,15 @@ expect "$(words IncidentState)" incidents --state ''
 expect "$(words Severity)" incidents --severity ''
 expect "$(words JobState)" jobs --state ''
 expect compute incidents --class com
+expect "$("$bin/neutracer" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | xargs)" help ''
+expect incidents help inc
+expect help hel
+expect '' help jobs ''
+expect 'acknowledge unacknowledge silence unsilence annotate' incidents ''
+expect 'create check list' topics ''
+expect test alert ''
+expect --partitions topics --part
+expect '' incidents acknowledge fi
 expect '' incidents --job ''
 expect '' jobs --server ''
 expect '' incidents --since ''
