@@ -166,7 +166,7 @@ expect 'acknowledge unacknowledge silence unsilence annotate' incidents ''
 expect 'create check list' topics ''
 expect test alert ''
 expect --partitions topics --part
-expect '' incidents acknowledge fi
+expect '' incidents acknowledge x
 expect '' incidents --job ''
 expect '' jobs --server ''
 expect '' incidents --since ''
