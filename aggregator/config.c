@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "aggregator/api/enrol.h"
 #include "aggregator/notify/kube_action.h"
@@ -363,3 +364,28 @@ const struct nt_opt_program nt_aggregator_program = {
 	.exits = exits,
 	.exit_count = sizeof(exits) / sizeof(exits[0]),
 };
+
+int nt_aggregator_config_load(int argc, char **argv, struct nt_aggregator_config *config,
+			      struct nt_opt_error *ret_error)
+{
+	const int r = nt_opt_load(&nt_aggregator_program, argc, argv, config, ret_error);
+	const char *needed, *given;
+
+	if (r != 0)
+		return r;
+	if (config->tls_cert_file && !config->tls_key_file) {
+		given = "--tls-cert-file";
+		needed = "--tls-key-file, the private key of the certificate";
+	} else if (config->tls_key_file && !config->tls_cert_file) {
+		given = "--tls-key-file";
+		needed = "--tls-cert-file, the certificate of the key";
+	} else if (config->tls_client_ca_file && !config->tls_cert_file) {
+		given = "--tls-client-ca-file";
+		needed = "--tls-cert-file and --tls-key-file";
+	} else {
+		return 0;
+	}
+	ret_error->exit = NT_EXIT_CONFIG;
+	(void)snprintf(ret_error->text, sizeof(ret_error->text), "%s requires %s", given, needed);
+	return -EINVAL;
+}

@@ -51,4 +51,9 @@ struct nt_aggregator_config {
 
 extern const struct nt_opt_program nt_aggregator_program;
 
+/* nt_opt_load(), and what one option requires of another. */
+NT_MUST_CHECK int nt_aggregator_config_load(int argc, char **argv,
+					    struct nt_aggregator_config *config,
+					    struct nt_opt_error *ret_error);
+
 #endif

@@ -588,7 +588,7 @@ int main(int argc, char **argv)
 	int r;
 
 	keep_heap();
-	r = nt_opt_load(&nt_aggregator_program, argc, argv, &config, &error);
+	r = nt_aggregator_config_load(argc, argv, &config, &error);
 	if (r < 0)
 		(void)nt_err(0, "%s", error.text);
 	code = r < 0 ? error.exit : r > 0 ? NT_EXIT_OK : run(&config);

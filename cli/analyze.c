@@ -50,6 +50,9 @@ struct analyze_config {
 	char *scores; /* NULL: no table of scores */
 };
 
+/* As in the table below. */
+static const double false_alarms = 0.2;
+
 static const struct nt_opt options[] = {
 	{"json", NT_OPT_BOOL, offsetof(struct analyze_config, json), "false", 0, 0,
 	 "print one JSON document instead of a report: --format json", NULL, NULL, NT_OPT_CLI_ONLY},
@@ -119,10 +122,19 @@ static int fail(const char *what)
 	return NT_EXIT_INPUT;
 }
 
-static int fail_page(const char *path, int error)
+static int print_buffer(const struct nt_buf *buf)
 {
-	(void)fprintf(stderr, "neutracer: analyze: write '%s': %s\n", path,
-		      strerrordesc_np(-error));
+	if (fwrite(buf->data, 1, buf->len, stdout) != buf->len || fflush(stdout) != 0)
+		return fail("cannot write the report");
+	return NT_EXIT_OK;
+}
+
+/* An exit code: whether the file was written; the report itself has been printed. */
+static int conclude_file(const char *path, int r)
+{
+	if (r == 0)
+		return NT_EXIT_OK;
+	(void)fprintf(stderr, "neutracer: analyze: write '%s': %s\n", path, strerrordesc_np(-r));
 	return NT_EXIT_SYSTEM;
 }
 
@@ -154,14 +166,13 @@ static int print(const struct analyze_config *config, const struct nt_report *re
 		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
-	r = config->html ? nt_html_save(report, config->html) : 0;
-	if (r < 0)
-		return fail_page(config->html, r);
-	if (fwrite(buf.data, 1, buf.len, stdout) != buf.len || fflush(stdout) != 0)
-		return fail("cannot write the report");
+	r = print_buffer(&buf);
+	if (r != NT_EXIT_OK)
+		return r;
 	if (notes.len)
 		(void)fwrite(notes.data, 1, notes.len, stderr);
-	return NT_EXIT_OK;
+	return config->html ? conclude_file(config->html, nt_html_save(report, config->html))
+			    : NT_EXIT_OK;
 }
 
 static void name_job(struct nt_trace *trace, const char *path)
@@ -247,13 +258,6 @@ static int analyze_trace(const struct analyze_config *config, struct nt_sources 
 	return print(config, &report, trace);
 }
 
-static int print_buffer(const struct nt_buf *buf)
-{
-	if (fwrite(buf->data, 1, buf->len, stdout) != buf->len || fflush(stdout) != 0)
-		return fail("cannot write the report");
-	return NT_EXIT_OK;
-}
-
 /* The verdict of sysTrace's own detectors. */
 static int run_systrace(const struct analyze_config *config, const struct nt_sources *sources,
 			const struct nt_sources_choice *choice)
@@ -324,7 +328,7 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 		.row_interval_s = (double)config->row_interval_ns / NT_SECOND,
 		.learn_rows = NT_ANOMALY_LEARN_ROWS,
 	};
-	int r;
+	int r, code;
 
 	if (config->windows || config->output > OUTPUT_JSON)
 		return fail("tables of metrics are printed as text or JSON alone");
@@ -335,11 +339,13 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 					  : nt_node_report_text(fleet, &buf);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
-	r = config->html ? save_node_page(config, sources, fleet) : 0;
-	if (r < 0)
-		return fail_page(config->html, r);
-	r = config->scores ? nt_node_report_save_scores(fleet, config->scores) : 0;
-	return r < 0 ? fail_page(config->scores, r) : print_buffer(&buf);
+	code = print_buffer(&buf);
+	if (code == NT_EXIT_OK && config->html)
+		code = conclude_file(config->html, save_node_page(config, sources, fleet));
+	if (code == NT_EXIT_OK && config->scores)
+		code = conclude_file(config->scores,
+				     nt_node_report_save_scores(fleet, config->scores));
+	return code;
 }
 
 static int analyze(const struct analyze_config *config)
@@ -375,6 +381,41 @@ static int analyze(const struct analyze_config *config)
 				 : fail("expected one recording: name a single directory");
 }
 
+/* The first option given that is of tables of metrics alone; NULL: none is. */
+static const char *find_metrics_option(const struct analyze_config *config)
+{
+	return config->scores                         ? "--scores"
+	       : config->peers                        ? "--peers"
+	       : config->method                       ? "--anomaly-method"
+	       : config->false_alarms != false_alarms ? "--false-alarms"
+	       : config->row_interval_ns != NT_MINUTE ? "--row-interval"
+						      : NULL;
+}
+
+/* Options that exclude each other. */
+static int check_config(const struct analyze_config *config, struct nt_opt_error *error)
+{
+	const char *option = find_metrics_option(config);
+
+	error->exit = NT_EXIT_USAGE;
+	if (config->json && config->output > OUTPUT_JSON)
+		(void)snprintf(error->text, sizeof(error->text),
+			       "--json is the same as --format json: give only one of them");
+	else if (config->rules &&
+		 (config->output != OUTPUT_SYSTRACE || config->windows || config->html))
+		(void)snprintf(error->text, sizeof(error->text),
+			       "--rules requires --format systrace and excludes --windows and "
+			       "--html");
+	/* The columns of these tables are free: a table is never taken for one by itself. */
+	else if (option && config->format != NT_FORMAT_METRICS)
+		(void)snprintf(error->text, sizeof(error->text),
+			       "%s requires tables of a node's metrics: --from metrics-csv",
+			       option);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 int nt_command_analyze(int argc, char **argv)
 {
 	struct nt_opt_error error = {0};
@@ -382,20 +423,8 @@ int nt_command_analyze(int argc, char **argv)
 	int r;
 
 	r = nt_opt_load(&program, argc, argv, &config, &error);
-	if (r == 0 && config.json && config.output > OUTPUT_JSON) {
-		error.exit = NT_EXIT_USAGE;
-		(void)snprintf(error.text, sizeof(error.text),
-			       "--json is the same as --format json: give only one of them");
-		r = -EINVAL;
-	}
-	if (r == 0 && config.rules &&
-	    (config.output != OUTPUT_SYSTRACE || config.windows || config.html)) {
-		error.exit = NT_EXIT_USAGE;
-		(void)snprintf(error.text, sizeof(error.text),
-			       "--rules requires --format systrace and excludes --windows and "
-			       "--html");
-		r = -EINVAL;
-	}
+	if (r == 0)
+		r = check_config(&config, &error);
 	if (config.json)
 		config.output = OUTPUT_JSON;
 	if (r < 0)

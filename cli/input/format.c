@@ -95,6 +95,11 @@ bool nt_format_is_known(const char *name)
 	return false;
 }
 
+bool nt_format_is_nsys_report(const char *name)
+{
+	return has_suffix(name, ".nsys-rep");
+}
+
 bool nt_format_is_archive(const char *name)
 {
 	static const char *const suffixes[] = {".zip", ".tar", ".tar.gz", ".tgz"};

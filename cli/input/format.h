@@ -31,6 +31,9 @@ bool nt_format_may_be(enum nt_format format, const char *name);
 /* Whether the name is that of any format. */
 bool nt_format_is_known(const char *name);
 
+/* A report of Nsight Systems that was not exported. */
+bool nt_format_is_nsys_report(const char *name);
+
 /* An archive that can be unpacked, by its name. */
 bool nt_format_is_archive(const char *name);
 

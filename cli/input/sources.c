@@ -379,19 +379,45 @@ static bool is_of(const struct source_file *file, enum nt_format format, bool fo
 	return file->damaged && nt_format_may_be(format, label_of(file));
 }
 
-/* Of an empty file in a directory not even the format can be guessed. */
 static bool is_empty(const struct source_file *file)
 {
 	struct stat st;
 
-	return !file->given && file->fd < 0 && stat(file->path, &st) == 0 && st.st_size == 0;
+	return file->fd < 0 && stat(file->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
 }
 
-static int refuse_unknown(struct nt_trace_error *error)
+/* What to do with files that are of no known format as they are; NULL: nothing is known. */
+static const char *find_remedy(const struct nt_sources *sources)
 {
+	const char *topic =
+		sources->root ? strstr(sources->root, nt_topic_name(NT_TOPIC_WINDOW)) : NULL;
+
+	if (topic && topic > sources->root && topic[-1] == '/')
+		return "these are parts of a recording: name the directory above "
+		       "neutracer.window.v1";
+	for (size_t i = 0; i < sources->files; i++) {
+		const char *name = label_of(&sources->file[i]);
+
+		if (nt_format_is_nsys_report(name))
+			return "export reports of Nsight Systems first, with nsys export --type "
+			       "sqlite FILE";
+		if (nt_format_may_be(NT_FORMAT_METRICS, name))
+			return "a table lacks the columns of operation times; tables of a node's "
+			       "metrics require --from metrics-csv";
+	}
+	return NULL;
+}
+
+static int refuse_unknown(const struct nt_sources *sources, struct nt_trace_error *error)
+{
+	const char *remedy = find_remedy(sources);
 	char known[NT_TRACE_ERROR_BYTES] = "";
 	size_t len = 0;
 
+	if (sources->files == 1 && sources->file[0].given && is_empty(&sources->file[0]))
+		return nt_trace_refuse(error, "the file is empty");
+	if (remedy)
+		return nt_trace_refuse(error, "no file of a known format: %s", remedy);
 	for (enum nt_format format = NT_FORMAT_RECORDING; format < NT_FORMAT_END; format++) {
 		const int n = snprintf(known + len, sizeof(known) - len, "%s%s (%s)",
 				       format > NT_FORMAT_RECORDING ? ", " : "",
@@ -422,19 +448,17 @@ static int find_format(const struct nt_sources *sources, enum nt_format *ret_for
 					       "or its format with --from",
 					       count[best], nt_format_name(best), count[format],
 					       nt_format_name(format));
-	/* A single file is judged by its name: its reader says what is wrong with it. */
+	/* A damaged file is judged by its name: its reader says what is wrong with it. */
 	for (size_t i = 0; i < sources->files && !best; i++)
 		for (enum nt_format format = NT_FORMAT_KINETO; format < NT_FORMAT_END && !best;
 		     format++)
-			if ((sources->file[i].given || sources->file[i].damaged) &&
-			    !is_empty(&sources->file[i]) &&
-			    nt_format_may_be(format, sources->file[i].path) &&
-			    (format != NT_FORMAT_FLIGHT || sources->file[i].damaged))
+			if (sources->file[i].damaged && !is_empty(&sources->file[i]) &&
+			    nt_format_may_be(format, sources->file[i].path))
 				best = format;
 	*ret_format = best;
 	if (!best && sources->notes)
 		return nt_trace_refuse(error, "%s", sources->note[0]);
-	return best ? 0 : refuse_unknown(error);
+	return best ? 0 : refuse_unknown(sources, error);
 }
 
 /* Names the files of an array that were not chosen. */

@@ -38,6 +38,7 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "[test RECEIVER]",
+	.arg_words = "test",
 	.max_args = 2,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
@@ -198,9 +199,12 @@ static int run_alert(struct nt_client *client, const struct nt_live_config *conf
 		return list_receivers(client, config);
 	if (args->count == 2 && !strcmp(args->value[0], "test"))
 		return test_receiver(client, config);
-	(void)fprintf(stderr,
-		      "neutracer alert: '%s' is not followed by a receiver, or is not 'test'\n",
-		      args->value[0]);
+	if (!strcmp(args->value[0], "test"))
+		(void)fprintf(stderr, "neutracer alert: test needs the name of a receiver; "
+				      "\"neutracer alert\" lists them\n");
+	else
+		(void)fprintf(stderr, "neutracer alert: there is no '%.64s': test RECEIVER\n",
+			      args->value[0]);
 	return NT_EXIT_USAGE;
 }
 

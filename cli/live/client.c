@@ -12,6 +12,7 @@
 #include "common/base/buf.h"
 #include "common/base/version.h"
 #include "common/http/token.h"
+#include "common/options/defaults.h"
 #include "proto/json.h"
 
 enum {
@@ -80,16 +81,14 @@ static bool is_http_url(const char *url)
 	return !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
 }
 
+const struct nt_opt_form nt_client_url_form = {
+	is_http_url, "the URL of an aggregator, such as " NT_DEFAULT_SERVER};
+
 int nt_client_open(const struct nt_client_options *options, struct nt_client **ret_client,
 		   struct nt_client_error *ret_error)
 {
 	nt_auto(nt_client) struct nt_client *client = NULL;
 
-	if (!is_http_url(options->server))
-		return fail(ret_error, NT_EXIT_USAGE, -EINVAL,
-			    "--server: '%s' is not the URL of an aggregator, such as "
-			    "http://127.0.0.1:9480",
-			    options->server);
 	client = calloc(1, sizeof(*client));
 	if (!client || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return fail(ret_error, NT_EXIT_SYSTEM, -ENOMEM, "out of memory");

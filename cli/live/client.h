@@ -7,7 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
-#include "common/options/exit.h"
+#include "common/options/opt_table.h"
 
 enum {
 	NT_CLIENT_MAX_ITEMS = 1 << 20, /* of one list */
@@ -27,6 +27,9 @@ struct nt_client_error {
 };
 
 struct nt_client;
+
+/* The form of `server`. */
+extern const struct nt_opt_form nt_client_url_form;
 
 NT_MUST_CHECK int nt_client_open(const struct nt_client_options *options,
 				 struct nt_client **ret_client, struct nt_client_error *ret_error);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/live/command.h"
 #include "cli/live/detail_print.h"
@@ -152,9 +153,10 @@ static int pump(struct detail_run *run, struct nt_bus_reader *reader)
 	return r < 0 ? r : 0;
 }
 
-static int fail(int r, const char *text)
+static int fail(const struct detail_config *config, int r, const char *text)
 {
-	(void)fprintf(stderr, "neutracer detail: %s\n", *text ? text : strerrordesc_np(-r));
+	(void)fprintf(stderr, "neutracer detail: bus '%s': %s\n", config->bus,
+		      *text ? text : strerrordesc_np(-r));
 	return NT_EXIT_BUS;
 }
 
@@ -165,7 +167,7 @@ static int conclude(const struct detail_run *run, const struct nt_bus_reader *re
 
 	nt_bus_reader_health(reader, &health);
 	if (health.cause != NT_BUS_WELL && !run->records)
-		return fail(-EIO, health.text);
+		return fail(run->config, -EIO, health.text);
 	if (run->undecodable || run->refused)
 		(void)fprintf(stderr,
 			      "neutracer detail: %" PRIu64 " messages cannot be decoded, %" PRIu64
@@ -183,20 +185,28 @@ static int read_bus(struct detail_run *run)
 	const struct nt_bus_options bus = {
 		.security = config->security, .client = "neutracer", .error = &error};
 	nt_auto(nt_bus_reader) struct nt_bus_reader *reader = NULL;
-	int r = nt_bus_reader_open_with(config->bus, 1U << NT_TOPIC_DETAIL, &bus, &reader);
+	const char *dir = nt_bus_spool_dir(config->bus);
+	int r;
 
+	/* A reader would wait for it. */
+	if (dir && access(dir, F_OK) < 0)
+		return fail(config, -errno,
+			    errno == ENOENT ? "there is no such spool: an agent creates it; check "
+					      "the path"
+					    : "");
+	r = nt_bus_reader_open_with(config->bus, 1U << NT_TOPIC_DETAIL, &bus, &reader);
 	if (r < 0)
-		return fail(r, error.text);
+		return fail(config, r, error.text);
 	r = config->rewind_ns
 		    ? nt_bus_reader_seek_time(reader, nt_clock_real_ns() - config->rewind_ns)
 		    : nt_bus_reader_seek_end(reader);
 	if (r < 0)
-		return fail(r, "");
+		return fail(config, r, "");
 	if (!config->json)
 		nt_detail_print_head(stdout);
 	r = pump(run, reader);
 	(void)fflush(stdout);
-	return r < 0 ? fail(r, "") : conclude(run, reader);
+	return r < 0 ? fail(config, r, "") : conclude(run, reader);
 }
 
 static int run_detail(void *data)

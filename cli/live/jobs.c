@@ -17,8 +17,8 @@ static const struct nt_opt options[] = {
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only jobs of this name, key or id"),
 	NT_LIVE_FILTER("state", state, "STATE", "running hung unobserved ended",
 		       "only this state: running, hung, unobserved, ended"),
-	NT_LIVE_FILTER("since", since, "TIME", NULL,
-		       "only jobs that began at this time or later: 2026-11-21T03:00:00Z"),
+	NT_LIVE_TIME("since", since,
+		     "only jobs that began at this time or later: 2026-11-21T03:00:00Z"),
 	NT_LIVE_FILTER("node", node, "NODE", NULL, "of the ranks of one job: only on this node"),
 };
 

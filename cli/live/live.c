@@ -15,6 +15,15 @@ enum {
 	LEADING_METRICS = 3, /* in a row */
 };
 
+static bool is_time(const char *text)
+{
+	uint64_t ns;
+
+	return !*text || nt_clock_parse(text, strlen(text), &ns) == 0;
+}
+
+const struct nt_opt_form nt_live_time_form = {is_time, "a time such as 2026-11-21T03:00:00Z"};
+
 int nt_live_fail(const struct nt_client_error *error)
 {
 	(void)fflush(stdout);

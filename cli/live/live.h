@@ -34,7 +34,7 @@ struct nt_live_config {
 /* clang-format off */
 #define NT_LIVE_SERVER_OPTIONS                                                                            \
 	{"server", NT_OPT_STRING, offsetof(struct nt_live_config, server), NT_DEFAULT_SERVER, 0,   \
-	 0, "URL of the aggregator", "URL", NULL, 0},                                       \
+	 0, "URL of the aggregator", "URL", NULL, 0, &nt_client_url_form},                  \
 	{"token-file", NT_OPT_STRING, offsetof(struct nt_live_config, token_file),                 \
 	 NT_DEFAULT_TOKEN_FILE, 0, 0, "the aggregator's token file, or a copy of it", "FILE",      \
 	 NULL, 0},                                                                                 \
@@ -63,11 +63,17 @@ struct nt_live_config {
 	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
 	 .help = help_, .arg = arg_, .flags = NT_OPT_CLI_ONLY, .words = words_}
 
-/* Completed by shells; an aggregator may have further ones. */
+/* A time of the REST interface; or an empty text, which filters nothing. */
+#define NT_LIVE_TIME(name_, field_, help_)                                                         \
+	{.name = name_, .kind = NT_OPT_STRING, .offset = offsetof(struct nt_live_config, field_),  \
+	 .help = help_, .arg = "TIME", .flags = NT_OPT_CLI_ONLY, .form = &nt_live_time_form}
+
 #define NT_LIVE_CLASSES                                                                            \
 	"compute network host storage missing hang mismatch node unknown imbalance job-wide " \
 	"unobserved"
 /* clang-format on */
+
+extern const struct nt_opt_form nt_live_time_form;
 
 /* Runs with an open client and the loaded config. Returns an exit code. */
 typedef int nt_live_run(struct nt_client *client, const struct nt_live_config *config);

@@ -89,6 +89,7 @@ static const struct nt_opt_program program = {
 	.args = "JOB/RANK",
 	.arg_help = arguments,
 	.arg_help_count = sizeof(arguments) / sizeof(arguments[0]),
+	.min_args = 1,
 	.max_args = 1,
 	.args_offset = offsetof(struct nt_live_config, args),
 	.exits = exits,
@@ -102,7 +103,7 @@ static int (*const writers[])(const struct nt_flame *flame, struct nt_buf *buf) 
 
 static int refuse(const char *text, const char *what)
 {
-	(void)fprintf(stderr, "neutracer profile: '%s' is no %s\n", text, what);
+	(void)fprintf(stderr, "neutracer profile: '%s' is not %s\n", text, what);
 	return NT_EXIT_USAGE;
 }
 
@@ -243,7 +244,7 @@ static int take_profile(struct nt_client *client, const struct nt_live_config *c
 			 "seconds", (json_int_t)config->seconds, "hz", (json_int_t)config->hz,
 			 "kind", kinds[config->kind]);
 	if (!body)
-		return refuse(job, "valid name");
+		return refuse(job, "a valid name");
 	if (nt_client_post(client, "/api/v1/profiles", body, &begun, &error) < 0)
 		return nt_live_fail(&error);
 	(void)snprintf(id, sizeof(id), "%s", nt_json_get_text(begun, "id", ""));
@@ -296,14 +297,14 @@ static int write_last(struct nt_client *client, const struct nt_live_config *con
 
 static int run_profile(struct nt_client *client, const struct nt_live_config *config)
 {
-	const char *target = config->args.count ? config->args.value[0] : "";
+	const char *target = config->args.value[0];
 	const char *slash = strrchr(target, '/');
 	nt_autofree char *job = NULL;
 	uint32_t rank;
 
 	if (!slash || slash == target ||
 	    nt_parse_u32(slash + 1, strlen(slash + 1), 0, UINT32_MAX, &rank) < 0)
-		return refuse(target, "JOB/RANK");
+		return refuse(target, "JOB/RANK, such as llm/3");
 	job = strndup(target, (size_t)(slash - target));
 	if (!job)
 		return nt_live_no_memory();

@@ -13,10 +13,10 @@ static const struct nt_opt options[] = {
 	NT_LIVE_FILTER("job", job, "JOB", NULL, "only this job: its name, key or id"),
 	NT_LIVE_FILTER("class", class, "CLASS", NT_LIVE_CLASSES,
 		       "only this class: compute, network, host, storage, missing, hang, …"),
-	NT_LIVE_FILTER("since", since, "TIME", NULL,
-		       "only those slow since this time or later: 2026-11-21T03:00:00Z"),
-	NT_LIVE_FILTER(
-		"at", at, "TIME", NULL,
+	NT_LIVE_TIME("since", since,
+		     "only those slow since this time or later: 2026-11-21T03:00:00Z"),
+	NT_LIVE_TIME(
+		"at", at,
 		"those of a past time, according to the stored incidents: 2026-11-21T03:00:00Z"),
 	{"exit-code", NT_OPT_BOOL, offsetof(struct nt_live_config, exit_code), "false", 0, 0,
 	 "exit with status 1 if a slow rank is named, for scripts", NULL, NULL, NT_OPT_CLI_ONLY},

@@ -77,6 +77,7 @@ static const struct nt_opt_program program = {
 	.opts = options,
 	.opt_count = sizeof(options) / sizeof(options[0]),
 	.args = "create|check|list",
+	.arg_words = "create check list",
 	.min_args = 1,
 	.max_args = 1,
 	.args_offset = OPT(args),

@@ -56,7 +56,8 @@ static void put_lead(const struct nt_html_page *page)
 	nt_markup_put(out, ": ");
 	if (report->jobs > 1)
 		nt_markup_put(out, "%zu jobs, ", report->jobs);
-	nt_markup_put(out, "%zu ranks, %zu windows, %.1f s from ", report->ranks, report->frames,
+	nt_markup_put(out, "%zu rank%s, %zu window%s, %.1f s from ", report->ranks,
+		      report->ranks == 1 ? "" : "s", report->frames, report->frames == 1 ? "" : "s",
 		      (double)(report->end_ns - report->start_ns) / 1e9);
 	nt_html_time(page, report->start_ns);
 	nt_markup_put(out, " to ");

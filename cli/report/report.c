@@ -453,8 +453,9 @@ int nt_report_text(const struct nt_report *report, struct nt_buf *buf)
 	if (r == 0 && report->jobs > 1)
 		r = nt_buf_printf(buf, "%zu jobs, ", report->jobs);
 	r = r
-		    ?: nt_buf_printf(buf, "%zu ranks, %zu windows, %.1f s\n", report->ranks,
-				     report->frames,
+		    ?: nt_buf_printf(buf, "%zu rank%s, %zu window%s, %.1f s\n", report->ranks,
+				     report->ranks == 1 ? "" : "s", report->frames,
+				     report->frames == 1 ? "" : "s",
 				     (double)(report->end_ns - report->start_ns) / 1e9);
 	r = r ?: nt_report_notes(report, "", buf);
 	r = r ?: print_collectives(report, buf);

@@ -13,7 +13,7 @@ static const char *const texts[NT_EXIT_END] = {
 	[NT_EXIT_STORE] = "the database cannot be opened or written",
 	[NT_EXIT_NETWORK] = "an address cannot be bound, or a service not reached",
 	[NT_EXIT_INPUT] = "an input file cannot be read or is not valid",
-	[NT_EXIT_SYSTEM] = "out of memory, file descriptors or another resource",
+	[NT_EXIT_SYSTEM] = "out of memory or another resource, or an output file cannot be written",
 };
 
 const char *nt_exit_text(enum nt_exit code)

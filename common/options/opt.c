@@ -80,6 +80,7 @@ static int parse_choice(const char *choices, const char *value, size_t len, uint
 static int parse_string(const struct nt_opt *opt, const char *value, size_t len, char **ret_value)
 {
 	size_t max = opt->max ? (size_t)opt->max : MAX_STRING;
+	uint32_t index;
 	char *copy;
 
 	if (len < opt->min || len > max)
@@ -87,6 +88,8 @@ static int parse_string(const struct nt_opt *opt, const char *value, size_t len,
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
 			return -EINVAL;
+	if (opt->words && len && parse_choice(opt->words, value, len, &index) < 0)
+		return -EINVAL;
 	copy = strndup(value, len);
 	if (!copy)
 		return -ENOMEM;

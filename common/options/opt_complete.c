@@ -77,12 +77,26 @@ static void bash_options(const struct nt_opt_program *program, FILE *out)
 		if (program->opts[i].kind != NT_OPT_BOOL)
 			bash_value(&program->opts[i], out);
 	(void)fputs("\t--config)\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-		    "\t\treturn ;;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W '",
+		    "\t\treturn ;;\n\tesac\n",
 		    out);
+	if (program->arg_words)
+		(void)fprintf(
+			out,
+			"\tif [[ $COMP_CWORD -eq 2 && $word != -* ]]; then\n"
+			"\t\tmapfile -t COMPREPLY < <(compgen -W '%s' -- \"$word\")\n" BASH_NO_FILES
+			"\t\treturn\n\tfi\n",
+			program->arg_words);
+	(void)fputs("\tmapfile -t COMPREPLY < <(compgen -W '", out);
 	for (size_t i = 0; i < program->opt_count; i++)
 		(void)fprintf(out, "--%s ", program->opts[i].name);
 	(void)fputs("--config --help --version' -- \"$word\")\n", out);
 	bash_end(program, out);
+}
+
+static void print_names(const struct nt_opt_program *program, FILE *out)
+{
+	for (size_t i = 0; i < program->command_count; i++)
+		(void)fprintf(out, "%s%s", i ? " " : "", program->commands[i].name);
 }
 
 static void bash_commands(const struct nt_opt_program *program, FILE *out)
@@ -91,11 +105,13 @@ static void bash_commands(const struct nt_opt_program *program, FILE *out)
 	(void)fputs(
 		"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tmapfile -t COMPREPLY < <(compgen -W '",
 		out);
-	for (size_t i = 0; i < program->command_count; i++)
-		(void)fprintf(out, "%s ", program->commands[i].name);
-	(void)fputs("--help --version' -- \"$word\")\n\t\treturn\n\tfi\n"
-		    "\tcase ${COMP_WORDS[1]} in\n",
+	print_names(program, out);
+	(void)fputs(" help --help --version' -- \"$word\")\n\t\treturn\n\tfi\n"
+		    "\tcase ${COMP_WORDS[1]} in\n\thelp)\n"
+		    "\t\t[ \"$COMP_CWORD\" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W '",
 		    out);
+	print_names(program, out);
+	(void)fputs("' -- \"$word\")\n" BASH_NO_FILES "\t\t;;\n", out);
 	for (size_t i = 0; i < program->command_count; i++) {
 		(void)fprintf(out, "\t%s) ", program->commands[i].name);
 		function_name(out, program->name, program->commands[i].name);
@@ -142,7 +158,10 @@ static void zsh_options(const struct nt_opt_program *program, FILE *out)
 		print_zsh_option(out, &program->opts[i]);
 	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)
 		print_zsh_option(out, &nt_opt_builtins[i]);
-	if (program->args)
+	if (program->arg_words)
+		(void)fprintf(out, " \\\n\t\t'1:word:(%s)' \\\n\t\t'*:argument: '",
+			      program->arg_words);
+	else if (program->args)
 		(void)fputs(" \\\n\t\t'*:argument:_files'", out);
 	(void)fputs("\n}\n", out);
 }
@@ -150,11 +169,13 @@ static void zsh_options(const struct nt_opt_program *program, FILE *out)
 static void zsh_commands(const struct nt_opt_program *program, FILE *out)
 {
 	function_name(out, program->name, "");
-	(void)fputs("()\n{\n\tif ((CURRENT == 2)); then\n\t\tcompadd", out);
-	for (size_t i = 0; i < program->command_count; i++)
-		(void)fprintf(out, " %s", program->commands[i].name);
-	(void)fputs("\n\t\treturn\n\tfi\n\tshift words\n\t((CURRENT--))\n\tcase $words[1] in\n",
+	(void)fputs("()\n{\n\tif ((CURRENT == 2)); then\n\t\tcompadd ", out);
+	print_names(program, out);
+	(void)fputs(" help\n\t\treturn\n\tfi\n\tshift words\n\t((CURRENT--))\n"
+		    "\tcase $words[1] in\n\thelp) ((CURRENT > 2)) || compadd ",
 		    out);
+	print_names(program, out);
+	(void)fputs(" ;;\n", out);
 	for (size_t i = 0; i < program->command_count; i++) {
 		(void)fprintf(out, "\t%s) ", program->commands[i].name);
 		function_name(out, program->name, program->commands[i].name);

@@ -58,6 +58,15 @@ static void print_command(FILE *out, const char *program, const char *name, cons
 	(void)fputc('\n', out);
 }
 
+/* The beginning of a line, before the words that can follow the command. */
+static void print_words(FILE *out, const char *program, const char *command)
+{
+	(void)fprintf(out,
+		      "complete -c %.*s -n 'test (count (commandline -opc)) -eq 2; and string "
+		      "match -q -- %s (commandline -opc)[2]' -a '",
+		      (int)strcspn(program, " "), program, command);
+}
+
 void nt_opt_print_completion_fish(const struct nt_opt_program *program, FILE *out)
 {
 	if (!strchr(program->name, ' '))
@@ -66,6 +75,11 @@ void nt_opt_print_completion_fish(const struct nt_opt_program *program, FILE *ou
 		for (size_t i = 0; i < program->command_count; i++)
 			print_command(out, program->name, program->commands[i].name,
 				      program->commands[i].help);
+		print_words(out, program->name, "help");
+		for (size_t i = 0; i < program->command_count; i++)
+			(void)fprintf(out, "%s%s", i ? " " : "", program->commands[i].name);
+		(void)fputs("'\n", out);
+		print_command(out, program->name, "help", "print the help of a command and exit");
 		print_command(out, program->name, "--help", "print this help and exit");
 		print_command(out, program->name, "--version", "print the version and exit");
 		return;
@@ -74,7 +88,10 @@ void nt_opt_print_completion_fish(const struct nt_opt_program *program, FILE *ou
 		print_option(out, program, &program->opts[i]);
 	for (size_t i = 0; i < NT_OPT_BUILTINS; i++)
 		print_option(out, program, &nt_opt_builtins[i]);
-	if (program->args) {
+	if (program->arg_words) {
+		print_words(out, program->name, strchr(program->name, ' ') + 1);
+		(void)fprintf(out, "%s'\n", program->arg_words);
+	} else if (program->args) {
 		print_subject(out, program);
 		(void)fputs(" -F\n", out);
 	}

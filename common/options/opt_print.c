@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/base/parse_number.h"
 #include "common/base/version.h"
 
 enum {
 	HELP_COLUMN = 28,
 	HELP_WIDTH = 96,
+	MAX_EXAMPLES = 3,
 };
 
 static const char *const kind_nouns[] = {
@@ -20,10 +22,10 @@ static const char *const kind_nouns[] = {
 	[NT_OPT_STRING] = "a text",       [NT_OPT_CHOICE] = "one of",
 };
 
-static const char *const kind_examples[NT_OPT_CHOICE + 1] = {
-	[NT_OPT_SIZE] = ", such as 64K or 16M",
-	[NT_OPT_DURATION] = ", such as 250ms, 5s or 1m",
-};
+/* For messages: the first few of those that are in an option's range. */
+static const uint64_t example_sizes[] = {64ULL << 10, 16ULL << 20, 1ULL << 30};
+static const uint64_t example_durations[] = {250 * NT_MILLISECOND, 5 * NT_SECOND, NT_MINUTE,
+					     NT_HOUR, NT_DAY};
 
 static const char *const kind_args[] = {
 	[NT_OPT_BOOL] = NULL,     [NT_OPT_U32] = "N",         [NT_OPT_U64] = "N",
@@ -59,6 +61,32 @@ static const char *format_bound(const struct nt_opt *opt, unsigned long long val
 	}
 }
 
+/* ", such as 250ms, 5s or 1m": values that are allowed; may be empty. */
+static void format_examples(const struct nt_opt *opt, char *text, size_t size)
+{
+	const bool sizes = opt->kind == NT_OPT_SIZE, durations = opt->kind == NT_OPT_DURATION;
+	const uint64_t *example = sizes ? example_sizes : example_durations;
+	const size_t count = sizes       ? sizeof(example_sizes) / sizeof(*example)
+			     : durations ? sizeof(example_durations) / sizeof(*example)
+					 : 0;
+	uint64_t shown[MAX_EXAMPLES];
+	size_t n = 0, len = 0;
+
+	for (size_t i = 0; i < count && n < MAX_EXAMPLES; i++)
+		if (example[i] >= opt->min && (!opt->max || example[i] <= opt->max))
+			shown[n++] = example[i];
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		char value[NT_PARSE_TEXT];
+
+		len += (size_t)snprintf(text + len, size - len, "%s%s",
+					i == 0      ? ", such as "
+					: i + 1 < n ? ", "
+						    : " or ",
+					format_bound(opt, shown[i], value));
+	}
+}
+
 static void format_choices(const char *choices, char *text, size_t size)
 {
 	size_t len = 0;
@@ -73,13 +101,15 @@ static void format_choices(const char *choices, char *text, size_t size)
 
 const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALLOWED_TEXT])
 {
-	const char *example = kind_examples[opt->kind] ? kind_examples[opt->kind] : "";
-	char min[NT_PARSE_TEXT], max[NT_PARSE_TEXT], choices[160];
+	char min[NT_PARSE_TEXT], max[NT_PARSE_TEXT], choices[160], example[128];
+	/* Only of a DOUBLE does the kind allow less than the table does by default. */
+	const bool has_min = opt->min || opt->kind == NT_OPT_DOUBLE;
 
 	(void)format_bound(opt, opt->min, min);
 	(void)format_bound(opt, opt->max, max);
-	if (opt->kind == NT_OPT_CHOICE) {
-		format_choices(opt->choices, choices, sizeof(choices));
+	format_examples(opt, example, sizeof(example));
+	if (opt->choices || opt->words) {
+		format_choices(opt->choices ? opt->choices : opt->words, choices, sizeof(choices));
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "one of %s", choices);
 	} else if (opt->kind == NT_OPT_BOOL) {
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "true or false");
@@ -94,7 +124,7 @@ const char *nt_opt_format_allowed(const struct nt_opt *opt, char text[NT_OPT_ALL
 			       kind_nouns[opt->kind], min, max, example);
 	} else {
 		(void)snprintf(text, NT_OPT_ALLOWED_TEXT, "%s%s%s%s", kind_nouns[opt->kind],
-			       opt->min ? " of at least " : "", opt->min ? min : "", example);
+			       has_min ? " of at least " : "", has_min ? min : "", example);
 	}
 	return text;
 }

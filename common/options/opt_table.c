@@ -3,11 +3,12 @@
 
 #include "common/base/nearest.h"
 
-const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name)
+const char *nt_opt_nearest_key(const struct nt_opt *opts, size_t count, const char *name)
 {
 	struct nt_nearest nearest = {.name = name};
 
 	for (size_t i = 0; i < count; i++)
-		nt_nearest_try(&nearest, opts[i].name);
+		if (!(opts[i].flags & NT_OPT_CLI_ONLY))
+			nt_nearest_try(&nearest, opts[i].name);
 	return nearest.best;
 }

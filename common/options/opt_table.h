@@ -50,7 +50,7 @@ struct nt_opt {
 	const char *choices; /* CHOICE: words separated by blanks */
 	unsigned int flags;
 	const struct nt_opt_form *form; /* STRING; NULL: any text */
-	/* STRING: completed by shells, separated by blanks; others are accepted too */
+	/* STRING: the accepted ones, separated by blanks, and the empty text; NULL: any text */
 	const char *words;
 };
 
@@ -78,6 +78,8 @@ struct nt_opt_program {
 	size_t opt_count;
 	/* usage text of positional arguments, "[FILE]..."; NULL: none are accepted */
 	const char *args;
+	const char
+		*arg_words; /* of a command's first one, for shells, separated by blanks; or NULL */
 	const struct nt_opt_command
 		*arg_help; /* what they mean, for --help; NULL: the usage says it */
 	size_t arg_help_count;
@@ -96,7 +98,7 @@ struct nt_opt_error {
 	char text[512]; /* one line */
 };
 
-/* The name in opts closest to the mistyped `name`, or NULL. */
-const char *nt_opt_nearest(const struct nt_opt *opts, size_t count, const char *name);
+/* The key of the config file closest to the mistyped `name`, or NULL. */
+const char *nt_opt_nearest_key(const struct nt_opt *opts, size_t count, const char *name);
 
 #endif

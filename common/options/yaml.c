@@ -46,6 +46,14 @@ static int refuse(struct nt_opt_error *error, int r, const char *path, const cha
 	return r;
 }
 
+static bool is_of_command_line(const struct nt_opt *opts, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((opts[i].flags & NT_OPT_CLI_ONLY) && strcmp(opts[i].name, key) == 0)
+			return true;
+	return false;
+}
+
 static void describe(cyaml_err_t err, const struct complaint *complaint, const struct nt_opt *opts,
 		     size_t count, char *text, size_t size)
 {
@@ -54,9 +62,15 @@ static void describe(cyaml_err_t err, const struct complaint *complaint, const s
 	if (err == CYAML_ERR_INVALID_KEY && key) {
 		/* libcyaml gives the line of the mapping here, not that of the key. */
 		key += 2;
-		near = nt_opt_nearest(opts, count, key);
-		(void)snprintf(text, size, "unknown key '%s'%s%s%s", key,
-			       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+		near = nt_opt_nearest_key(opts, count, key);
+		if (is_of_command_line(opts, count, key))
+			(void)snprintf(text, size,
+				       "'%s' is no key: --%s is an option of the command line only",
+				       key, key);
+		else
+			(void)snprintf(text, size, "unknown key '%s'%s%s%s", key,
+				       near ? ", did you mean '" : "", near ? near : "",
+				       near ? "'?" : "");
 	} else {
 		(void)snprintf(text, size, "%s%s",
 			       complaint->what[0] ? complaint->what : cyaml_strerror(err),

@@ -97,6 +97,13 @@ assert {c["kind"] for i in incidents for c in i["culprits"]} <= {"stage"}, incid
 PY
 "$neutracer" analyze tests/data/straggler/trace-ST.csv.gz | grep -q 'no rank, node or link is to blame' ||
   fail "the report on the uneven job accuses somebody"
+# One rank in one window.
+zcat tests/data/straggler/trace-AR.csv.gz | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+  NR == 1 || ($at["rank"] == 0 && $at["step"] == first) || (first == "" && $at["rank"] == 0 && (first = $at["step"]) != "")' \
+  >"$dir/one.csv"
+"$neutracer" analyze --html "$dir/one.html" "$dir/one.csv" >"$dir/one.txt"
+grep -q ': 1 rank, 1 window, ' "$dir/one.txt" || fail "one rank: $(head -n 1 "$dir/one.txt")"
+grep -q ': 1 rank, 1 window, ' "$dir/one.html" || fail "the page on one rank has another number"
 # The same input, the same verdict, byte for byte.
 "$neutracer" analyze --json tests/data/straggler/trace-AR.csv.gz | cmp - "$dir/ar.json" || fail "two runs differ"
 
@@ -149,3 +156,25 @@ refused 8 'no flight-recorder dumps in it: \*.json, \*.pkl or \*RANK' --from fli
 refused 8 'no file of a known format' LICENSE
 refused 8 'name a single file' tests/data/straggler/trace-AR.csv.gz tests/data/straggler/trace-ST.csv.gz
 refused 2 'from' --from nonsense LICENSE
+
+# What concerns tables of metrics alone is refused for others, before anything is read or written.
+table=tests/data/straggler/trace-AR.csv.gz
+for option in --scores=$dir/scores.csv --peers --anomaly-method=both --false-alarms=1 --row-interval=5s; do
+  refused 2 "${option%%=*} requires tables of a node's metrics: --from metrics-csv" "$option" "$table"
+done
+[ ! -e "$dir/scores.csv" ] || fail "scores of a table of operation times are written"
+"$neutracer" analyze --from metrics-csv --scores "$dir/scores.csv" tests/data/anomaly/asd-1.csv.gz >"$dir/out"
+[ -s "$dir/scores.csv" ] || fail "no scores of a table of metrics are written"
+
+# unwritten ARG...: a file that cannot be written is named, and the report is printed all the same.
+unwritten() {
+  local status=0
+  "$neutracer" analyze "$@" >"$dir/out" 2>"$dir/err" || status=$?
+  [ "$status" -eq 9 ] || fail "analyze $*: status $status, want 9"
+  [ "$(cat "$dir/err")" = "neutracer: analyze: write '$dir/none/x': No such file or directory" ] ||
+    fail "analyze $*: '$(cat "$dir/err")'"
+  [ -s "$dir/out" ] || fail "analyze $*: the report is not printed"
+}
+unwritten --html "$dir/none/x" "$table"
+unwritten --html "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz
+unwritten --scores "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz

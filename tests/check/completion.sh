@@ -52,7 +52,14 @@ options() { # options PROGRAM [COMMAND]: those of its table, and those of every 
 }
 commands=$("$bin/neutracer" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 # shellcheck disable=SC2086 # words
-expect_fish 'neutracer ' $commands
+expect_fish 'neutracer ' $commands help
+# shellcheck disable=SC2086 # words
+expect_fish 'neutracer help ' $commands
+expect_fish 'neutracer help jobs ' ''
+expect_fish 'neutracer topics ' create check list
+expect_fish 'neutracer incidents un' unacknowledge unsilence
+expect_fish 'neutracer incidents acknowledge ' ''
+expect_fish 'neutracer alert ' test
 expect_fish 'neutracer slow-r' slow-ranks
 for name in $commands; do
   # shellcheck disable=SC2046 # words
@@ -99,6 +106,10 @@ expect_zsh() { # expect_zsh LINE WANT: the line after a Tab, without blanks at i
   zsh_wants+=("$2")
 }
 expect_zsh 'neutracer slow-r' 'neutracer slow-ranks'
+expect_zsh 'neutracer help slow-r' 'neutracer help slow-ranks'
+expect_zsh 'neutracer incidents ack' 'neutracer incidents acknowledge'
+expect_zsh 'neutracer topics cr' 'neutracer topics create'
+expect_zsh 'neutracer alert te' 'neutracer alert test'
 expect_zsh 'neutracer jobs --js' 'neutracer jobs --json'
 expect_zsh 'neutracer incidents --class=com' 'neutracer incidents --class=compute'
 expect_zsh 'neutracer jobs --token-file=files/tok' 'neutracer jobs --token-file=files/token'

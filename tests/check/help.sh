@@ -92,6 +92,7 @@ for path in "$bin"/neutracer*; do
       [ "$command" != topics ] || needs=(check)
       [ "$command" != node-key ] || needs=(NODE)
       [ "$command" != links ] || needs=(JOB)
+      [ "$command" != profile ] || needs=(JOB/0)
       check_table "$name" "$command"
     done
     # For the docs, an option of any command is one of the program.
@@ -101,6 +102,40 @@ for path in "$bin"/neutracer*; do
     check_table "$name"
   fi
 done
+
+# says CODE TEXT COMMAND...: ends so, and the line holds the text.
+says() {
+  local text=$2
+  ends "$1" "${@:3}"
+  grep -qF -- "$text" "$work/err" || report "'${*:3}' says '$(cat "$work/err")', want '$text'"
+}
+# A bad value is named by its source.
+printf 'server: ftp://x\n' >"$work/server.yaml"
+url="'ftp://x' is not the URL of an aggregator, such as http://127.0.0.1:9480"
+says 2 "--server: $url" "$bin/neutracer" jobs --server ftp://x
+says 3 "NT_SERVER: $url" env NT_SERVER=ftp://x "$bin/neutracer" jobs
+says 3 "$work/server.yaml: server: $url" "$bin/neutracer" jobs --config "$work/server.yaml"
+printf 'json: true\n' >"$work/json.yaml"
+says 3 "'json' is no key: --json is an option of the command line only" "$bin/neutracer" jobs --config "$work/json.yaml"
+# Filters are checked before anything is connected.
+for command in incidents jobs slow-ranks; do
+  says 2 "--since: 'yesterday' is not a time such as 2026-11-21T03:00:00Z" "$bin/neutracer" $command --since yesterday
+done
+says 2 "--at: 'now' is not a time such as" "$bin/neutracer" slow-ranks --at now
+says 2 "--state: 'foo' is not one of firing, resolved" "$bin/neutracer" incidents --state foo
+says 2 "--severity: 'high' is not one of info, warning, critical" "$bin/neutracer" incidents --severity high
+says 2 "--class: 'comput' is not one of compute, network, host, " "$bin/neutracer" slow-ranks --class comput
+status=0
+"$bin/neutracer" incidents --server http://127.0.0.1:1 --since 2026-11-21T03:00:00+02:00 --state firing --class '' >/dev/null 2>&1 || status=$?
+[ "$status" -eq 7 ] || report "incidents with sound filters ends with $status, want 7"
+# A missing argument is named.
+says 2 'alert: test needs the name of a receiver' "$bin/neutracer" alert test
+says 2 "alert: there is no 'tset': test RECEIVER" "$bin/neutracer" alert tset page
+says 2 'not given: JOB/RANK' "$bin/neutracer" profile
+says 2 "'llm' is not JOB/RANK, such as llm/3" "$bin/neutracer" profile llm
+# An error of a bus names it.
+says 5 "bus 'spool:$work/none': there is no such spool" "$bin/neutracer" detail --bus "spool:$work/none" --seconds 1s
+says 5 "bus 'spool:$work/broken': Not a directory" "$bin/neutracer" detail --bus "spool:$work/broken" --seconds 1s
 
 # offers COMMAND WORD...: what bash offers for the last word.
 offers() {
@@ -123,6 +158,15 @@ expect "$(words IncidentState)" incidents --state ''
 expect "$(words Severity)" incidents --severity ''
 expect "$(words JobState)" jobs --state ''
 expect compute incidents --class com
+expect "$("$bin/neutracer" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | xargs)" help ''
+expect incidents help inc
+expect help hel
+expect '' help jobs ''
+expect 'acknowledge unacknowledge silence unsilence annotate' incidents ''
+expect 'create check list' topics ''
+expect test alert ''
+expect --partitions topics --part
+expect '' incidents acknowledge x
 expect '' incidents --job ''
 expect '' jobs --server ''
 expect '' incidents --since ''

@@ -105,7 +105,7 @@ static void load_line(char *text)
 	if (nt_opt_load(&program, argc, argv, &config, &error) == 0)
 		check_config(&config);
 	nt_opt_free(&program, &config);
-	(void)nt_opt_nearest(opts, program.opt_count, text);
+	(void)nt_opt_nearest_key(opts, program.opt_count, text);
 }
 
 static void load_tokens(const uint8_t *data, size_t size)

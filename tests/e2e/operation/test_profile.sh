@@ -89,6 +89,6 @@ refused() { # refused EXIT TEXT ARG...
 refused 8 "no rank 9" "$job_name/9"
 refused 8 "no profile of rank 9" "$job_name/9" --last
 refused 8 "no running job is named 'other'" other/1
-refused 2 "is no JOB/RANK" "$job_name"
+refused 2 "is not JOB/RANK" "$job_name"
 refused 2 "seconds" "$job_name/1" --seconds 61
 end_job || fail "the job failed"

@@ -52,6 +52,42 @@ static void refuse_from(const char *name, const char *value, const char *text)
 		fail_msg("'%s' does not say '%s'", error.text, text);
 }
 
+/* They are refused before anything is opened. */
+static void a_certificate_without_its_key_is_refused_with_the_missing_option(void **state)
+{
+	static const char *const cases[][3] = {
+		{"--tls-cert-file", "c.pem", "--tls-cert-file requires --tls-key-file, "},
+		{"--tls-key-file", "k.pem", "--tls-key-file requires --tls-cert-file, "},
+		{"--tls-client-ca-file", "a.pem",
+		 "--tls-client-ca-file requires --tls-cert-file and --tls-key-file"},
+	};
+	const char *both[] = {
+		"neutracer-aggregator", "--config", "/dev/null", "--tls-cert-file", "c.pem",
+		"--tls-key-file",       "k.pem"};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *words[] = {"neutracer-aggregator", "--config", "/dev/null", cases[i][0],
+				       cases[i][1]};
+
+		assert_int_equal(nt_aggregator_config_load(5, (char **)words, &config, &error),
+				 -EINVAL);
+		assert_int_equal(error.exit, NT_EXIT_CONFIG);
+		if (!strstr(error.text, cases[i][2]))
+			fail_msg("'%s' does not say '%s'", error.text, cases[i][2]);
+		(void)tear_down(state);
+	}
+	assert_int_equal(nt_aggregator_config_load(7, (char **)both, &config, &error), 0);
+}
+
+static void a_negative_number_is_refused_with_the_range(void **state)
+{
+	const char *words[] = {"neutracer-aggregator", "--config", "/dev/null", "--gpu-watts=-1"};
+
+	(void)state;
+	assert_int_equal(nt_aggregator_config_load(4, (char **)words, &config, &error), -ERANGE);
+	assert_string_equal(error.text, "--gpu-watts: '-1' is not a number of at least 0");
+}
+
 static void an_address_without_a_port_is_refused_with_its_key(void **state)
 {
 	(void)state;
@@ -99,6 +135,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_without_a_port_is_refused_with_its_key),
+		TEST(a_certificate_without_its_key_is_refused_with_the_missing_option),
+		TEST(a_negative_number_is_refused_with_the_range),
 		TEST(an_address_with_a_port_is_taken),
 		TEST(a_user_that_there_is_not_is_refused_with_the_key),
 		TEST(a_bus_of_no_known_form_is_refused_with_its_key_and_the_forms),

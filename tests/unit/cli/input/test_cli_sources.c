@@ -222,6 +222,50 @@ static void a_folder_of_unknown_files_lists_the_known_formats(void **state)
 		assert_non_null(strstr(error.text, nt_format_name(format)));
 }
 
+static void refuse(const char *name, const char *why)
+{
+	struct nt_sources_choice choice;
+
+	nt_sources_free(sources);
+	sources = NULL;
+	error = (struct nt_trace_error){0};
+	assert_int_equal(nt_sources_new(&sources), 0);
+	assert_int_equal(nt_sources_add(sources, in_dir(name), &error), 0);
+	assert_int_equal(nt_sources_choose(sources, NT_FORMAT_UNKNOWN, &choice, &error), -EBADMSG);
+	if (strncmp(error.text, why, strlen(why)) != 0)
+		fail_msg("%s: '%s' does not begin with '%s'", name, error.text, why);
+}
+
+/* Its name may fit a format: it is none all the same. */
+static void a_file_of_no_known_format_is_refused_with_what_to_do(void **state)
+{
+	static const char *const any[] = {"log.1", "table.csv.bz2", "any.json", "any.db", "any"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		put(any[i], "Mar 1 12:00:00 node-1 kernel: hello\n");
+		refuse(any[i], "no file of a known format; known are recordings of the bus (");
+	}
+	put("empty.json", "");
+	put("empty", "");
+	refuse("empty.json", "the file is empty");
+	refuse("empty", "the file is empty");
+	put("node.csv", "cpu,memory\n1,2\n");
+	refuse("node.csv", "no file of a known format: a table lacks the columns of operation "
+			   "times; tables of a node's metrics require --from metrics-csv");
+	put("report.nsys-rep", "x");
+	refuse("report.nsys-rep", "no file of a known format: export reports of Nsight Systems "
+				  "first, with nsys export --type sqlite FILE");
+	make("spool");
+	make("spool/neutracer.window.v1");
+	make("spool/neutracer.window.v1/0");
+	refuse("spool/neutracer.window.v1",
+	       "no file of a known format: these are parts of a "
+	       "recording: name the directory above neutracer.window.v1");
+	refuse("spool/neutracer.window.v1/0",
+	       "no file of a known format: these are parts of a recording");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +288,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_number_of_files_is_capped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_missing_path_is_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_file_of_no_known_format_is_refused_with_what_to_do, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_folder_of_unknown_files_lists_the_known_formats,
 						set_up, tear_down),
 	};

@@ -205,6 +205,15 @@ static void an_option_of_the_command_line_alone_is_no_variable_and_no_key(void *
 	write_config("json: true");
 	assert_int_equal(LOAD("--config", path), -EINVAL);
 	assert_int_equal(error.exit, NT_EXIT_CONFIG);
+	assert_non_null(strstr(error.text,
+			       "'json' is no key: --json is an option of the command line only"));
+	nt_opt_free(&program, &config);
+
+	/* Nor is it suggested. */
+	write_config("jsn: true");
+	assert_int_equal(LOAD("--config", path), -EINVAL);
+	assert_non_null(strstr(error.text, "unknown key 'jsn'"));
+	assert_null(strstr(error.text, "did you mean"));
 }
 
 static void a_bad_value_names_key_value_and_range(void **state)
@@ -220,6 +229,9 @@ static void a_bad_value_names_key_value_and_range(void **state)
 	nt_opt_free(&program, &config);
 	assert_int_equal(LOAD("--mode", "quick"), -EINVAL);
 	assert_string_equal(error.text, "--mode: 'quick' is not one of auto, fast, slow");
+	nt_opt_free(&program, &config);
+	assert_int_equal(LOAD("--class", "comput"), -EINVAL);
+	assert_string_equal(error.text, "--class: 'comput' is not one of compute, host");
 	nt_opt_free(&program, &config);
 	assert_int_equal(LOAD("--bus", ""), -ERANGE);
 	nt_opt_free(&program, &config);
@@ -532,8 +544,8 @@ static void nearest_takes_hostile_lengths(void **state)
 	(void)state;
 	memset(name, 'w', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_null(nt_opt_nearest(opts, program.opt_count, name));
-	assert_string_equal(nt_opt_nearest(opts, program.opt_count, "flor"), "floor");
+	assert_null(nt_opt_nearest_key(opts, program.opt_count, name));
+	assert_string_equal(nt_opt_nearest_key(opts, program.opt_count, "flor"), "floor");
 }
 
 static void free_accepts_a_zeroed_config_twice(void **state)

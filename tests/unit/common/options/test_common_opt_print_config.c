@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The printed config file: every setting is a comment, and its defaults are read back. */
+/* The printed config file: every setting is a comment, its defaults are read back, its ranges have examples. */
 #include "common/options/opt.h"
 
 #include <setjmp.h>
@@ -113,11 +113,39 @@ static void the_defaults_are_read_back(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* What the message gives as an example can be typed. */
+static void examples_of_a_range_lie_in_it(void **state)
+{
+	static const struct {
+		struct nt_opt opt;
+		const char *allowed;
+	} cases[] = {
+		{{"a", NT_OPT_DURATION, .min = NT_SECOND / 2, .max = NT_HOUR},
+		 "a duration from 500ms to 1h, such as 5s, 1m or 1h"},
+		{{"b", NT_OPT_DURATION, .max = NT_SECOND},
+		 "a duration from 0s to 1s, such as 250ms"},
+		{{"c", NT_OPT_DURATION, .min = NT_HOUR, .max = 30 * NT_DAY},
+		 "a duration from 1h to 30d, such as 1h or 1d"},
+		{{"d", NT_OPT_DURATION, .max = NT_MILLISECOND}, "a duration from 0s to 1ms"},
+		{{"e", NT_OPT_DURATION, .min = 0}, "a duration, such as 250ms, 5s or 1m"},
+		{{"f", NT_OPT_SIZE, .min = 1 << 20}, "a size of at least 1M, such as 16M or 1G"},
+		{{"g", NT_OPT_SIZE, .max = 1 << 20}, "a size from 0 to 1M, such as 64K"},
+		{{"h", NT_OPT_DOUBLE, .min = 0}, "a number of at least 0"},
+		{{"i", NT_OPT_U64, .min = 0}, "a whole number"},
+	};
+	char text[NT_OPT_ALLOWED_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(nt_opt_format_allowed(&cases[i].opt, text), cases[i].allowed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_line_is_a_comment_of_at_most_the_width),
 		cmocka_unit_test(the_defaults_are_read_back),
+		cmocka_unit_test(examples_of_a_range_lie_in_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
