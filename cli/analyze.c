@@ -158,7 +158,7 @@ static int print(const struct analyze_config *config, const struct nt_report *re
 		 const struct nt_trace *trace)
 {
 	nt_autobuf struct nt_buf buf = {0}, notes = {0};
-	int r;
+	int r, saved;
 
 	r = format_report(config, report, trace, &buf);
 	/* On stderr, for users who pipe the document to another program. */
@@ -166,13 +166,14 @@ static int print(const struct analyze_config *config, const struct nt_report *re
 		r = nt_report_notes(report, "neutracer: analyze: ", &notes);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
+	/* Before the report, whose reader may end, and after it what is to be said of the file. */
+	saved = config->html ? nt_html_save(report, config->html) : 0;
 	r = print_buffer(&buf);
 	if (r != NT_EXIT_OK)
 		return r;
 	if (notes.len)
 		(void)fwrite(notes.data, 1, notes.len, stderr);
-	return config->html ? conclude_file(config->html, nt_html_save(report, config->html))
-			    : NT_EXIT_OK;
+	return config->html ? conclude_file(config->html, saved) : NT_EXIT_OK;
 }
 
 static void name_job(struct nt_trace *trace, const char *path)
@@ -328,7 +329,7 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 		.row_interval_s = (double)config->row_interval_ns / NT_SECOND,
 		.learn_rows = NT_ANOMALY_LEARN_ROWS,
 	};
-	int r, code;
+	int r, code, page, scores;
 
 	if (config->windows || config->output > OUTPUT_JSON)
 		return fail("tables of metrics are printed as text or JSON alone");
@@ -339,12 +340,13 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 					  : nt_node_report_text(fleet, &buf);
 	if (r < 0)
 		return fail(strerrordesc_np(-r));
+	page = config->html ? save_node_page(config, sources, fleet) : 0;
+	scores = config->scores ? nt_node_report_save_scores(fleet, config->scores) : 0;
 	code = print_buffer(&buf);
 	if (code == NT_EXIT_OK && config->html)
-		code = conclude_file(config->html, save_node_page(config, sources, fleet));
+		code = conclude_file(config->html, page);
 	if (code == NT_EXIT_OK && config->scores)
-		code = conclude_file(config->scores,
-				     nt_node_report_save_scores(fleet, config->scores));
+		code = conclude_file(config->scores, scores);
 	return code;
 }
 

@@ -444,7 +444,7 @@ int nt_client_parameter(struct nt_buf *path, const char *name, const char *value
 	char *encoded;
 	int r;
 
-	if (!value)
+	if (!value || !*value)
 		return 0;
 	encoded = curl_easy_escape(NULL, value, 0);
 	if (!encoded)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/live/live.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static bool is_time(const char *text)
 {
 	uint64_t ns;
 
-	return !*text || nt_clock_parse(text, strlen(text), &ns) == 0;
+	/* Beyond the first and last time of the clock is a time as well. */
+	return !*text || nt_clock_parse(text, strlen(text), &ns) != -EINVAL;
 }
 
 const struct nt_opt_form nt_live_time_form = {is_time, "a time such as 2026-11-21T03:00:00Z"};

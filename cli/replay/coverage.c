@@ -139,7 +139,8 @@ static bool lacks_network(const struct nt_coverage *coverage)
 bool nt_coverage_is_enough(const struct nt_coverage *coverage)
 {
 	return !nt_coverage_is_short(coverage) &&
-	       (coverage->alone + coverage->few < coverage->ranks || !is_history_short(coverage));
+	       (!coverage->ranks || coverage->alone + coverage->few < coverage->ranks ||
+		!is_history_short(coverage));
 }
 
 bool nt_coverage_is_whole(const struct nt_coverage *coverage)

@@ -366,6 +366,7 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	/* A device continues without its host. */
 	const bool by_gpu = round->method == NT_NETWORK_BY_GPU;
 	struct starving longest = {0};
+	uint64_t stepped = 0;
 	double starving, value;
 
 	if (!choose_history(comm, round))
@@ -378,8 +379,6 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 	network->step_ns = round->step_ns;
 	value = by_gpu ? round->transfer : fmax(0.0, round->transfer * round->calls - starving);
 	if (!past->ready) {
-		uint64_t stepped;
-
 		/* A host that alone waits for a CPU has a fault, and the remainder is not usual. */
 		if (longest.queued - usual_starving(detect, comm) >
 		    NT_NETWORK_STARVED * round->transfer * round->calls) {
@@ -393,11 +392,12 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		network->cost = 0.0;
 		if (!stepped)
 			return;
-		add_stepped(detect, comm, round, stepped, starving);
 	}
 	if (nt_network_compare(detect, comm)) {
 		window.start_ns = nt_detect_began_ns(detect, network->lesson.frame[0]);
 		window.frame = network->lesson.frame[0];
+	} else if (stepped) {
+		add_stepped(detect, comm, round, stepped, starving);
 	}
 	/*
 	 * Hosts run ahead of their devices: a window ends with a device step and holds calls of

@@ -141,7 +141,7 @@ class Command(OverRest):
                          "No slow ranks at 2020-01-01T00:00:00Z.\n")
         refused = run("slow-ranks", "--at", "yesterday", *self.where)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("'at' is a time of RFC 3339", refused.stderr)
+        self.assertIn("'yesterday' is not a time such as", refused.stderr)
 
     def test_the_audit_log_shows_who_changed_what(self):
         self.ask("incidents", "annotate", "00000000000010f8", "for the audit")
@@ -297,8 +297,10 @@ class Command(OverRest):
         self.refused(["incidents", "a/../b", *self.where], 8, "no incident has this id")
 
     def test_a_wrong_filter_is_a_mistake_of_the_command_line(self):
-        self.refused(["jobs", "--state", "slow", *self.where], 2, "'state' is one of")
-        self.refused(["incidents", "--since", "yesterday", *self.where], 2, "RFC 3339")
+        self.refused(["jobs", "--state", "slow", *self.where], 2,
+                     "'slow' is not one of running")
+        self.refused(["incidents", "--since", "yesterday", *self.where], 2,
+                     "'yesterday' is not a time such as")
         self.refused(["slow-ranks", "--server", "localhost:9480"], 2, "is not the URL")
 
     def test_a_mistyped_command_is_guessed(self):
