@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/anomaly/node_page.h"
@@ -50,8 +51,7 @@ struct analyze_config {
 	char *scores; /* NULL: no table of scores */
 };
 
-/* As in the table below. */
-static const double false_alarms = 0.2;
+#define FALSE_ALARMS "0.2" /* by default */
 
 static const struct nt_opt options[] = {
 	{"json", NT_OPT_BOOL, offsetof(struct analyze_config, json), "false", 0, 0,
@@ -76,8 +76,8 @@ static const struct nt_opt options[] = {
 	{"peers", NT_OPT_BOOL, offsetof(struct analyze_config, peers), "false", 0, 0,
 	 "of metrics-csv: the tables are nodes of one job, compared row by row", NULL, NULL,
 	 NT_OPT_CLI_ONLY},
-	{"false-alarms", NT_OPT_DOUBLE, offsetof(struct analyze_config, false_alarms), "0.2", 0,
-	 1000, "of metrics-csv: accepted false alarms per node and day", NULL, NULL,
+	{"false-alarms", NT_OPT_DOUBLE, offsetof(struct analyze_config, false_alarms), FALSE_ALARMS,
+	 0, 1000, "of metrics-csv: accepted false alarms per node and day", NULL, NULL,
 	 NT_OPT_CLI_ONLY},
 	{"row-interval", NT_OPT_DURATION, offsetof(struct analyze_config, row_interval_ns), "1m",
 	 NT_SECOND, 1440 * NT_MINUTE, "of metrics-csv: time between rows if the table has no times",
@@ -343,10 +343,12 @@ static int analyze_metrics(const struct analyze_config *config, const struct nt_
 	page = config->html ? save_node_page(config, sources, fleet) : 0;
 	scores = config->scores ? nt_node_report_save_scores(fleet, config->scores) : 0;
 	code = print_buffer(&buf);
-	if (code == NT_EXIT_OK && config->html)
+	if (code != NT_EXIT_OK)
+		return code;
+	if (config->html)
 		code = conclude_file(config->html, page);
-	if (code == NT_EXIT_OK && config->scores)
-		code = conclude_file(config->scores, scores);
+	if (config->scores && conclude_file(config->scores, scores) != NT_EXIT_OK)
+		code = NT_EXIT_SYSTEM;
 	return code;
 }
 
@@ -386,12 +388,12 @@ static int analyze(const struct analyze_config *config)
 /* The first option given that is of tables of metrics alone; NULL: none is. */
 static const char *find_metrics_option(const struct analyze_config *config)
 {
-	return config->scores                         ? "--scores"
-	       : config->peers                        ? "--peers"
-	       : config->method                       ? "--anomaly-method"
-	       : config->false_alarms != false_alarms ? "--false-alarms"
-	       : config->row_interval_ns != NT_MINUTE ? "--row-interval"
-						      : NULL;
+	return config->scores                                       ? "--scores"
+	       : config->peers                                      ? "--peers"
+	       : config->method                                     ? "--anomaly-method"
+	       : config->false_alarms != strtod(FALSE_ALARMS, NULL) ? "--false-alarms"
+	       : config->row_interval_ns != NT_MINUTE               ? "--row-interval"
+								    : NULL;
 }
 
 /* Options that exclude each other. */

@@ -211,8 +211,9 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 
 /*
  * What it costs the job that the rank works longer than its peers, by `excess`: part of the step. Where
- * work overlaps with collectives, whoever waits seems to work less: no rank costs more than it exceeds the
- * next. Others that are slow as well do not acquit it, unless they are so by far more.
+ * work overlaps with collectives, ranks that wait in them show less of their work: no rank costs more than
+ * it exceeds the next. A suspected rank is no such next one, unless its excess is more than twice as large.
+ * The cost of a named rank is not negative: a fault of another rank does not end its own.
  */
 static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *rank, double value,
 		      double excess)

@@ -178,3 +178,8 @@ unwritten() {
 unwritten --html "$dir/none/x" "$table"
 unwritten --html "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz
 unwritten --scores "$dir/none/x" --from metrics-csv tests/data/anomaly/asd-1.csv.gz
+# Of two such files each is named.
+"$neutracer" analyze --from metrics-csv --html "$dir/none/x" --scores "$dir/none/y" \
+  tests/data/anomaly/asd-1.csv.gz >"$dir/out" 2>"$dir/err" && fail "two unwritten files are no error"
+[ "$(grep -c "write '$dir/none/[xy]': No such file" "$dir/err")" -eq 2 ] ||
+  fail "of two unwritten files: '$(cat "$dir/err")'"

@@ -4,7 +4,7 @@
 # `make bench-foreign` plays more of them.
 set -uo pipefail
 
-# The healthy jobs of FSDP in sysTrace's files have cards that are slower by nature: nobody is accused.
+# The healthy jobs of FSDP in sysTrace's files have cards that are slower by nature: no rank is accused.
 plays=(
   "engine straggler 1..20" "engine kineto 1..12" "engine systrace 1..8"
   "streams straggler 1..8" "streams kineto 2..4" "streams systrace 4..6"

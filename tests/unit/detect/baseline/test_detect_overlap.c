@@ -165,7 +165,7 @@ static void the_group_of_a_slow_rank_is_not_slow(void **state)
 	sim_free(&sim);
 }
 
-/* Another that is slower still does not end what is told of a slow rank. */
+/* A rank that becomes slower still does not end the incident of the first one. */
 static void a_named_rank_stays_named_beside_a_slower_one(void **state)
 {
 	struct nt_detect *detect = sim_detect();
