@@ -199,7 +199,7 @@ stage() { # stage STAGE
   local stage=$1 start=$SECONDS file less=()
   case $stage in
     idle\ *) less=(chrt --idle 0) ;;
-    nice\ *) less=(nice -n 15) ;;
+    nice\ *) less=(nice -n 10) ;;
   esac
   [ -z "${less[*]}" ] || stage=${stage#* }
   echo "== make $stage"

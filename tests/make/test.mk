@@ -128,7 +128,7 @@ vm_scripts := $(sort $(wildcard tests/vm/test_*.sh))
 ifneq ($(wildcard tests/vm/vm.sh),)
 .PHONY: check-vm
 check-vm: all $(bpf_programs) $(check_bpf_needs) $(B)/test-kafka/copy ## the same on a stock Debian kernel under QEMU (KERNEL=6.1, 6.12)
-	$(Q)NT_KIND=vm NT_AGAIN= NT_TIMEOUT=4300 NT_JOBS=2 KERNEL=$(KERNEL) tests/run.sh $(vm_scripts)
+	$(Q)NT_KIND=vm NT_TIMEOUT=4300 NT_JOBS=2 KERNEL=$(KERNEL) tests/run.sh $(vm_scripts)
 endif
 
 # ---- check-e2e: the programs together ------------------------------------------------------------

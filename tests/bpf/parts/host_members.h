@@ -60,7 +60,7 @@ static struct nt_system_stats stats_of(const struct host_test *test)
 /* Threads and helpers in the tables, once they are as many. False: they never are. */
 static bool has_members(const struct host_test *test, uint64_t threads, uint64_t helpers)
 {
-	const uint64_t end_ns = nt_clock_mono_ns() + HOST_DEADLINE_NS / 24;
+	struct host_deadline deadline = host_deadline(5);
 	struct nt_system_stats stats;
 
 	do {
@@ -68,7 +68,7 @@ static bool has_members(const struct host_test *test, uint64_t threads, uint64_t
 		if (stats.threads == threads && stats.helpers == helpers)
 			return true;
 		host_pause_ms(20);
-	} while (nt_clock_mono_ns() < end_ns);
+	} while (!host_is_over(&deadline));
 	return false;
 }
 
