@@ -10,6 +10,9 @@ enum {
 	MAX_CALLS = 256, /* of a burst */
 	/* The pause between bursts is this many times as long as the typical one within. */
 	PAUSE_TIMES = 3,
+	/* Else the shortest pause between them is this many times as long as the longest within, but for a tenth of each. */
+	GAP = 5,
+	GAP_OF = 4,
 	/* So many of so many bursts have the same length. */
 	EQUAL = 4,
 	EQUAL_OF = 5,
@@ -49,6 +52,22 @@ static uint32_t cut(const uint64_t *idle_ns, size_t calls, uint64_t limit_ns, bo
 	return best;
 }
 
+/*
+ * The shortest pause between bursts, of so many. Half of the typical one, if those within bursts are much
+ * shorter; else the middle of a gap between the two. 0: they do not differ. `sorted`: all pauses.
+ */
+static uint64_t find_limit(const uint64_t *sorted, size_t all, size_t pauses)
+{
+	const size_t within = all - pauses;
+	const uint64_t half_ns = sorted[all - (pauses + 1) / 2] / 2;
+	const uint64_t longest_ns = sorted[within * 9 / 10];
+	const uint64_t shortest_ns = sorted[within + pauses / 10];
+
+	if (half_ns >= sorted[within / 2] * PAUSE_TIMES / 2)
+		return half_ns;
+	return shortest_ns >= longest_ns / GAP_OF * GAP ? longest_ns / 2 + shortest_ns / 2 : 0;
+}
+
 int nt_bursts_find(const uint64_t *idle_ns, size_t calls, bool *first, uint32_t *ret_calls)
 {
 	nt_autofree uint64_t *sorted = calloc(calls + 1, sizeof(*sorted));
@@ -63,20 +82,18 @@ int nt_bursts_find(const uint64_t *idle_ns, size_t calls, bool *first, uint32_t 
 	memcpy(sorted, idle_ns + 1, (calls - 1) * sizeof(*sorted));
 	qsort(sorted, calls - 1, sizeof(*sorted), by_value);
 	/*
-	 * Of pauses that come once in n calls, half of the typical one is the limit, if those within
-	 * bursts are much shorter. The limit that makes most calls part of equal bursts is taken.
+	 * Pauses come once in n calls. The limit that makes most calls part of equal bursts is taken, of
+	 * about as many the shortest bursts: a checkpoint makes one of many steps.
 	 */
 	for (size_t n = 2; n <= MAX_CALLS && n * MIN_BURSTS <= calls; n += (n + 1) / 2) {
-		const size_t pauses = (calls - 1) / n;
-		const uint64_t within_ns = sorted[(calls - 1 - pauses) / 2];
-		const uint64_t limit_ns = sorted[calls - 1 - (pauses + 1) / 2] / 2;
+		const uint64_t limit_ns = find_limit(sorted, calls - 1, (calls - 1) / n);
 		uint32_t length;
 
-		if (!limit_ns || limit_ns < within_ns * PAUSE_TIMES / 2)
+		if (!limit_ns)
 			continue;
 		length = cut(idle_ns, calls, limit_ns, first, &equal, &bursts);
 		if (length < 2 || bursts < MIN_BURSTS || equal * EQUAL_OF < bursts * EQUAL ||
-		    equal * length * 2 < calls || equal * length <= most)
+		    equal * length * 2 < calls || equal * length * 5 <= most * 6)
 			continue;
 		most = equal * length;
 		best_ns = limit_ns;

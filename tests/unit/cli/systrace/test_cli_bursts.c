@@ -75,6 +75,27 @@ static void calls_that_come_one_by_one_are_no_bursts(void **state)
 	assert_int_equal(calls.burst, 0);
 }
 
+/*
+ * Two buckets a step: the second half of a backward pass lies between them, all else of the step between
+ * steps. After eleven steps comes a checkpoint, with a barrier.
+ */
+static void pauses_that_differ_little_part_steps_of_two_calls(void **state)
+{
+	struct calls calls = {0};
+	size_t twos = 0;
+
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++)
+		calls.idle_ns[i] = i % 23 == 22      ? 900000
+				   : i % 23 % 2 == 0 ? 110000 + noise(i)
+						     : 50000 + noise(i);
+	find(&calls);
+	assert_int_equal(calls.burst, 2);
+	for (size_t i = 2; i < CALLS; i++)
+		twos += calls.first[i] && calls.first[i - 2] && !calls.first[i - 1];
+	assert_true(twos >= CALLS / 2 * 4 / 5);
+}
+
 static void an_evaluation_does_not_end_the_pattern(void **state)
 {
 	struct calls calls = {0};
@@ -140,6 +161,7 @@ int main(void)
 		cmocka_unit_test(equal_calls_with_a_long_pause_are_bursts),
 		cmocka_unit_test(a_rank_that_is_waited_for_pauses_between_its_calls),
 		cmocka_unit_test(calls_that_come_one_by_one_are_no_bursts),
+		cmocka_unit_test(pauses_that_differ_little_part_steps_of_two_calls),
 		cmocka_unit_test(an_evaluation_does_not_end_the_pattern),
 		cmocka_unit_test(few_calls_have_no_pattern),
 		cmocka_unit_test(a_slow_first_step_is_not_cut_into_several),
