@@ -15,6 +15,12 @@ static void code_loss(struct nt_codec *codec, struct nt_network *network)
 	nt_code_u32(codec, &network->loss_rounds, UINT32_MAX);
 }
 
+static void code_rate(struct nt_codec *codec, struct nt_network *network)
+{
+	nt_state_cusum(codec, &network->rate);
+	nt_state_far_rhythm(codec, &network->rhythm);
+}
+
 /* Older formats have no usual part of starving, and no loss of a network whose transfers are not measured. */
 static void code_network(struct nt_codec *codec, struct nt_network *network)
 {
@@ -26,6 +32,8 @@ static void code_network(struct nt_codec *codec, struct nt_network *network)
 	if (!network->method)
 		return;
 	nt_state_cusum(codec, &network->level);
+	if (codec->version >= NT_STATE_NETWORK_RATE)
+		code_rate(codec, network);
 	nt_state_past(codec, &network->past, &network->lesson);
 	nt_code_u8(codec, &network->tier, NT_FRAME_T3);
 	nt_code_u8(codec, &network->op, UINT8_MAX);

@@ -11,11 +11,13 @@ enum nt_state_format {
 	NT_STATE_OLDEST = 24,
 	NT_STATE_LOSS_LEARNED, /* packets sent again, and the usual part of starving */
 	NT_STATE_PAUSES, /* faults that pause last until their last bad window */
+	NT_STATE_NETWORK_RATE, /* how often transfers are slow */
 };
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);
 void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesson *lesson);
 void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate);
+void nt_state_far_rhythm(struct nt_codec *codec, struct nt_far_rhythm *rhythm);
 void nt_state_ring(struct nt_codec *codec, struct nt_ring *ring);
 /* To be called in this order: each part refers to earlier ones. */
 void nt_state_comms(struct nt_codec *codec, struct nt_detect *detect);

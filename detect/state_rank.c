@@ -20,10 +20,7 @@ static void code_track(struct nt_codec *codec, struct nt_track *track, struct nt
 	nt_state_far_rate(codec, &track->far_given);
 	for (int i = 0; i <= NT_FAR_SIZES; i++)
 		nt_code_u32(codec, &track->far_own.windows[i], UINT32_MAX);
-	nt_code_real(codec, &track->rhythm.at);
-	nt_code_real(codec, &track->rhythm.gap);
-	nt_code_real(codec, &track->rhythm.cost);
-	nt_code_bool(codec, &track->rhythm.is_equal);
+	nt_state_far_rhythm(codec, &track->rhythm);
 	nt_code_real(codec, &track->marked);
 	nt_code_bool(codec, &track->always);
 	nt_code_u8(codec, &track->peers_seen, UINT8_MAX);

@@ -40,6 +40,14 @@ void nt_state_past(struct nt_codec *codec, struct nt_past *past, struct nt_lesso
 	}
 }
 
+void nt_state_far_rhythm(struct nt_codec *codec, struct nt_far_rhythm *rhythm)
+{
+	nt_code_real(codec, &rhythm->at);
+	nt_code_real(codec, &rhythm->gap);
+	nt_code_real(codec, &rhythm->cost);
+	nt_code_bool(codec, &rhythm->is_equal);
+}
+
 void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate)
 {
 	nt_code_real(codec, &rate->windows);

@@ -69,6 +69,6 @@ void nt_detect_link_release(struct nt_detect *detect, uint8_t kind, uint64_t key
 		struct nt_detect_comm *comm = detect->comm[at];
 
 		if (nt_detect_link_goes_over(detect, comm, &link))
-			nt_cusum_clear(&comm->network.level);
+			nt_network_clear(&comm->network);
 	}
 }

@@ -8,12 +8,12 @@
 bool nt_network_is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			const struct nt_detect_comm *comm)
 {
+	const struct nt_cusum *sum = nt_network_sum(&comm->network);
 	const struct nt_detect_comm *named;
 
 	if (incident->family != NT_FAMILY_NETWORK || incident->kind != NT_CULPRIT_COMMUNICATOR ||
-	    comm->network.level.sum <= 0.0 ||
-	    !nt_incidents_are_together(incident->since_ns, comm->network.level.onset_ns,
-				       detect->window_ns))
+	    sum->sum <= 0.0 ||
+	    !nt_incidents_are_together(incident->since_ns, sum->onset_ns, detect->window_ns))
 		return false;
 	named = nt_detect_comm_find(detect->comms, incident->comm);
 	return named && nt_detect_link_is_shared(detect, named, comm);
@@ -24,9 +24,9 @@ void nt_network_release(struct nt_detect *detect, const struct nt_detect_inciden
 	struct nt_detect_comm *named = nt_detect_comm_find(detect->comms, incident->comm);
 
 	if (named)
-		nt_cusum_clear(&named->network.level);
+		nt_network_clear(&named->network);
 	for (uint32_t i = 0; i < detect->comm_count; i++) {
 		if (nt_network_is_part(detect, incident, detect->comm[i]))
-			nt_cusum_clear(&detect->comm[i]->network.level);
+			nt_network_clear(&detect->comm[i]->network);
 	}
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "detect/math/cusum.h"
+#include "detect/math/far_rate.h"
 #include "detect/model/time.h"
 
 /* How a transfer is measured, best first; values of different methods are never compared. */
@@ -31,6 +32,8 @@ enum nt_network_compared {
 
 struct nt_network {
 	struct nt_cusum level;
+	struct nt_cusum rate; /* of how often it is slow: see nt_network_count_far() */
+	struct nt_far_rhythm rhythm;
 	/*
 	 * Transfer time, ns: of a step's calls, or by devices of one call. Its peer_deviation:
 	 * calls per step.
@@ -64,6 +67,10 @@ struct nt_network {
 /* Whether its members send many more packets again than before it became slow. */
 bool nt_network_loses(const struct nt_network *network);
 
+/* The sum that shows most: of all rounds, or of how often they are slow. */
+const struct nt_cusum *nt_network_sum(const struct nt_network *network);
+/* Clears both. */
+void nt_network_clear(struct nt_network *network);
 /* The normal transfer time of a step, ns. */
 double nt_network_usual(const struct nt_network *network);
 

@@ -7,6 +7,7 @@
 #include "detect/baseline/link_span.h"
 #include "detect/baseline/matrix_learn.h"
 #include "detect/baseline/matrix_name.h"
+#include "detect/baseline/network_rate.h"
 #include "detect/baseline/nic_counters_judge.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/incident_retire.h"
@@ -110,8 +111,8 @@ static const struct nt_detect_comm *slowest_comm(const struct nt_detect *detect)
 		const struct nt_detect_comm *comm = detect->comm[at];
 
 		if (is_slow(detect, comm) &&
-		    (!slowest ||
-		     nt_cusum_cost(&comm->network.level) > nt_cusum_cost(&slowest->network.level)))
+		    (!slowest || nt_cusum_cost(nt_network_sum(&comm->network)) >
+					 nt_cusum_cost(nt_network_sum(&slowest->network))))
 			slowest = comm;
 	}
 	return slowest;
@@ -167,7 +168,8 @@ static bool is_cleared(const struct nt_detect *detect, const struct nt_cell *cel
 		    !nt_network_is_fresh(detect, comm) || network->bytes < NT_DETECT_LINK_BYTES ||
 		    !nt_detect_link_goes_over(detect, comm, &path))
 			continue;
-		if (network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level))
+		if ((network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level)) ||
+		    nt_network_is_often_far(detect, network))
 			return false;
 		is_timed = true;
 	}
@@ -200,7 +202,7 @@ static struct slow_network find_slow_network(const struct nt_detect *detect)
 	    !do_cells_explain(detect, slow_network.cell, cost))
 		slow_network.cell = NULL;
 	if (slow_network.comm)
-		slow_network.level = &slow_network.comm->network.level;
+		slow_network.level = nt_network_sum(&slow_network.comm->network);
 	else if (slow_network.cell)
 		slow_network.level = &slow_network.cell->level;
 	else if (is_step_slow(detect) && !is_explained(detect))
@@ -212,8 +214,8 @@ static struct slow_network find_slow_network(const struct nt_detect *detect)
 		const struct nt_detect_comm *comm = detect->comm[at];
 
 		if (nt_network_was_slow(detect, comm) &&
-		    comm->network.level.onset_ns < slow_network.onset_ns)
-			slow_network.onset_ns = comm->network.level.onset_ns;
+		    nt_network_sum(&comm->network)->onset_ns < slow_network.onset_ns)
+			slow_network.onset_ns = nt_network_sum(&comm->network)->onset_ns;
 	}
 	return slow_network;
 }
@@ -312,7 +314,7 @@ static void add_evidence(struct nt_detect *detect, const struct slow_network *sl
 								    : slow_network->method,
 			slow_network->comm->network.transfer / 1e6,
 			nt_network_usual(&slow_network->comm->network) / 1e6,
-			slow_network->comm->network.level.windows);
+			slow_network->level->windows);
 	add_row(proposal, NT_EVIDENCE_TEXT_STEP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_OWN_PAST,
 		detect->step.step_ns / 1e6, detect->step.past.value_centre / 1e6,
 		detect->step.level.windows);

@@ -3,6 +3,7 @@
 #include "detect/rules/link_share.h"
 
 #include "detect/baseline/link_span.h"
+#include "detect/baseline/network_rate.h"
 #include "detect/model/detector_state.h"
 #include "detect/rules/network_measure.h"
 #include "detect/thresholds/thresholds.h"
@@ -13,6 +14,7 @@ static bool is_healthy(const struct nt_detect *detect, const struct nt_detect_co
 
 	return network->past.ready && network->bytes >= NT_DETECT_LINK_BYTES &&
 	       network->frame + NT_INCIDENT_PATIENCE >= detect->frames &&
+	       !nt_network_is_often_far(detect, network) &&
 	       (network->level.sum <= 0.0 ||
 		nt_cusum_peer_deviation(&network->level) < NT_DETECT_LINK_HEALTHY);
 }
@@ -36,7 +38,7 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node,
 
 		/* Each may cost little; together they identify the link. */
 		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
-		    comm->network.level.sum < detect->threshold ||
+		    nt_network_sum(&comm->network)->sum < detect->threshold ||
 		    comm->network.bytes < NT_DETECT_LINK_BYTES ||
 		    !nt_detect_link_spans(detect, comm))
 			continue;

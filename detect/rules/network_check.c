@@ -19,8 +19,8 @@ static uint32_t count_parts(const struct nt_detect *detect, const struct nt_dete
 		const struct nt_detect_comm *other = detect->comm[i];
 
 		parts += nt_network_was_slow(detect, other) &&
-			 nt_incidents_are_together(other->network.level.onset_ns,
-						   comm->network.level.onset_ns,
+			 nt_incidents_are_together(nt_network_sum(&other->network)->onset_ns,
+						   nt_network_sum(&comm->network)->onset_ns,
 						   detect->window_ns) &&
 			 nt_detect_link_is_shared(detect, comm, other);
 	}
@@ -36,6 +36,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		[NT_NETWORK_BY_GPU] = NT_EVIDENCE_TEXT_SHORTEST,
 	};
 	const struct nt_network *network = &comm->network;
+	const struct nt_cusum *sum = nt_network_sum(network);
 	const uint32_t parts = count_parts(detect, comm);
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_NETWORK,
@@ -44,12 +45,12 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.comm = comm->id,
 		.rank = comm->member,
 		.ranks = comm->members,
-		.onset_ns = network->level.onset_ns,
+		.onset_ns = sum->onset_ns,
 		.cause = nt_network_loses(network) ? NT_EVIDENCE_TEXT_TCP_LOSS
 						   : NT_EVIDENCE_TEXT_NONE,
 		.cost = cost,
 		.tier = network->tier,
-		.chance = nt_cusum_chance(network->level.sum, &detect->rules, detect->ranks, 1.0),
+		.chance = nt_cusum_chance(sum->sum, &detect->rules, detect->ranks, 1.0),
 	};
 
 	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
@@ -59,7 +60,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.value = network->transfer / 1e6,
 		.peers = nt_network_usual(network) / 1e6,
 		.width = network->past.value_width * nt_network_usual(network) / 1e6,
-		.windows = network->level.windows,
+		.windows = sum->windows,
 	};
 	proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
 		.what = NT_EVIDENCE_TEXT_STEP,
@@ -67,7 +68,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.method = NT_EVIDENCE_TEXT_OWN_PAST,
 		.value = network->step_ns / 1e6,
 		.peers = detect->step.past.value_centre / 1e6,
-		.windows = network->level.windows,
+		.windows = sum->windows,
 	};
 	if (network->retransmits > 0.0)
 		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
@@ -76,7 +77,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 			.method = NT_EVIDENCE_TEXT_TRACEPOINTS,
 			.value = network->retransmits,
 			.peers = network->retransmits_usual,
-			.windows = network->level.windows,
+			.windows = sum->windows,
 		};
 	if (parts > 1)
 		proposal.evidence[proposal.evidences++] = (struct nt_detect_evidence){
@@ -85,7 +86,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 			.method = NT_EVIDENCE_TEXT_OWN_PAST,
 			.value = parts,
 			.peers = detect->comm_count,
-			.windows = network->level.windows,
+			.windows = sum->windows,
 		};
 	return nt_incidents_raise(detect, &proposal);
 }
@@ -127,7 +128,7 @@ static void settle_always_slow(struct nt_detect *detect, struct nt_detect_comm *
 	    is_named(detect, comm))
 		return;
 	network->reference = 0.0;
-	nt_cusum_clear(&network->level);
+	nt_network_clear(network);
 }
 
 /* A total order, independent of position. */

@@ -6,6 +6,7 @@
 
 #include "common/base/search.h"
 #include "detect/baseline/network_alike.h"
+#include "detect/baseline/network_rate.h"
 #include "detect/baseline/peer_deviation.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/incidents/network_loss.h"
@@ -358,6 +359,13 @@ static void add_stepped(const struct nt_detect *detect, struct nt_detect_comm *c
 	}
 }
 
+/* By the profiler, or in a recording: hosts may have waited for something else, too. */
+static bool is_of_devices(const struct round *round)
+{
+	return round->method == NT_NETWORK_BY_GPU ||
+	       (round->method != NT_NETWORK_LEAST_WAIT && round->tier == NT_FRAME_T3);
+}
+
 static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const struct round *round)
 {
 	struct nt_network *network = &comm->network;
@@ -390,6 +398,8 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		network->calls = by_gpu ? past->peer_deviation_centre : 1.0;
 		network->transfer = value * network->calls;
 		network->cost = 0.0;
+		if (past->ready && is_of_devices(round) && !stepped)
+			nt_network_count_far_before(detect, network);
 		if (!stepped)
 			return;
 	}
@@ -407,6 +417,12 @@ static void judge(struct nt_detect *detect, struct nt_detect_comm *comm, const s
 		network->calls += NT_NETWORK_PART * (round->calls - network->calls);
 	network->transfer = value * network->calls;
 	add_window(detect, comm, round, network->transfer, starving, &window);
+	if (is_of_devices(round)) {
+		struct nt_cusum_window far = window;
+
+		far.cost = fmin(far.cost, felt(detect, comm, round));
+		nt_network_count_far(detect, network, &far);
+	}
 	network->cost = window.cost;
 	nt_incidents_judge(detect, NT_FAMILY_NETWORK, comm->id, window.cost);
 }
@@ -422,8 +438,9 @@ bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_detect_
 	const struct nt_network *network = &comm->network;
 
 	return network->past.ready && nt_network_is_fresh(detect, comm) &&
-	       network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
-	       nt_cusum_cost(&network->level) >= detect->rules.size_floor;
+	       ((network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
+		 nt_cusum_cost(&network->level) >= detect->rules.size_floor) ||
+		nt_network_is_often_far(detect, network));
 }
 
 bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_detect_comm *comm)
