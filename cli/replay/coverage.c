@@ -13,12 +13,11 @@ enum {
 
 /*
  * A rank that is far behind adds at most the clip to its sum in each window. Its finding becomes
- * pending in the window that reaches the threshold.
+ * pending in the window that reaches the threshold, and fires at the end of the recording.
  */
 static uint32_t count_needed(const struct nt_rules *rules, double threshold)
 {
-	return rules->pending_windows - 1 +
-	       (uint32_t)ceil(threshold / (rules->z_clip - rules->drift));
+	return (uint32_t)ceil(threshold / (rules->z_clip - rules->drift));
 }
 
 /* Whether the ranks call collectives, whose transfers are compared with their own past alone. */

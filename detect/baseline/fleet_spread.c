@@ -106,6 +106,28 @@ static double reference_error(struct nt_detect *detect, const struct nt_detect_r
 	return NT_PAST_ERRORS * NT_STATS_MEDIAN_ERROR * width / sqrt(track->peers_seen);
 }
 
+/* The spread of few ranks is more often small by chance. */
+static double times_of(uint32_t peers)
+{
+	return peers == NT_FEW_PEERS ? NT_FLEET_FEW_TIMES : NT_FLEET_TIMES;
+}
+
+/* The same of host work, as parts of the step: the hosts of most ranks hardly work longer than others. */
+static bool is_host_beyond(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			   const struct nt_cusum *sum)
+{
+	const double cost = nt_cusum_cost(sum);
+	const double unit = cost / nt_cusum_peer_deviation(sum);
+	const uint32_t peers = rank->track[NT_SERIES_HOST].peers_seen;
+
+	if (cost > NT_FLEET_SPREAD)
+		return true;
+	if (rank->rounds < NT_PAST_WINDOWS || peers < NT_FEW_PEERS)
+		return false;
+	return cost > times_of(peers) * fmax(NT_FLEET_LEAST,
+					     unit * long_run_spread(detect, rank, NT_SERIES_HOST));
+}
+
 bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detect_rank *rank,
 				 enum nt_series series, const struct nt_cusum *sum)
 {
@@ -121,7 +143,7 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 	if (past->ready)
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
-		return nt_cusum_cost(sum) > NT_FLEET_SPREAD;
+		return is_host_beyond(detect, rank, sum);
 	/* Peers that wait beside their work seem to work less, but not in their longest piece. */
 	if (longest[1] > 0.0)
 		peer_deviation = fmin(peer_deviation, longest[0] / longest[1] - 1.0);
@@ -131,6 +153,6 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 	peers = rank->track[series].peers_seen;
 	if (rank->rounds < NT_PAST_WINDOWS || peers < NT_FEW_PEERS)
 		return false;
-	return peer_deviation > (peers == NT_FEW_PEERS ? NT_FLEET_FEW_TIMES : NT_FLEET_TIMES) *
-					fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
+	return peer_deviation >
+	       times_of(peers) * fmax(NT_FLEET_LEAST, long_run_spread(detect, rank, series));
 }

@@ -271,7 +271,9 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		/* Neither peers nor a past give a reference. */
 		track->residual = peer_deviation * base / c->step;
 	}
-	adapt(c, track, nt_adaptation_is_far(level.z));
+	/* What hardly costs anything leads to no accusation, however often it happens. */
+	adapt(c, track,
+	      nt_adaptation_is_far(level.z) && level.cost >= NT_COSTLY_PART * rules->size_floor);
 	nt_cusum_add(&track->level, rules, &level);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);

@@ -365,12 +365,22 @@ int nt_incidents_finish(struct nt_detect *detect)
 	return nt_findings_make(detect);
 }
 
+/* Whether the last window showed it. */
+static bool stood_last(const struct nt_detect_incident *incident)
+{
+	bool stood = incident->family != NT_FAMILY_SLOW && incident->absent == 0;
+
+	for (uint32_t i = 0; i < incident->blames && !stood; i++)
+		stood = incident->blame[i].absent == 0;
+	return incident->stands || (stood && nt_incident_needs_windows(incident));
+}
+
 int nt_incidents_conclude(struct nt_detect *detect)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		struct nt_detect_incident *incident = detect->incidents.open[i];
 
-		if (incident->state != NT_INCIDENT_PENDING || !incident->stands)
+		if (incident->state != NT_INCIDENT_PENDING || !stood_last(incident))
 			continue;
 		fire(detect, incident);
 		weigh(detect, incident);

@@ -89,6 +89,7 @@ struct sim {
 	uint64_t now_ns, seed;
 	uint64_t extra_ns; /* a pause of all ranks in this frame, applied once */
 	bool blocking; /* the library blocks, as MPI; else calls are queued on the device */
+	bool recorded; /* T3: the times of devices alone, which no host waits for */
 	bool samples;
 	double completeness;
 	double lateness; /* spread of arrivals at a call by other causes than work, ns */
@@ -296,7 +297,10 @@ static inline void sim_put_work(const struct sim *sim, const struct sim_rank *ra
 			out->blocked_ns += (uint64_t)(wait * steps);
 	} else if (rank->tier == NT_FRAME_T3) {
 		out->own_ns = (uint64_t)(device * steps);
-		out->blocked_ns = (uint64_t)((device + wait) * steps);
+		if (sim->recorded)
+			out->comm_ns = (uint64_t)(wait * steps);
+		else
+			out->blocked_ns = (uint64_t)((device + wait) * steps);
 	} else {
 		out->blocked_ns = (uint64_t)((device + wait) * steps);
 	}

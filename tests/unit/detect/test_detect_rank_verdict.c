@@ -420,9 +420,23 @@ static void host_work_from_the_start_costs_a_tenth_of_the_step(void **state)
 {
 	(void)state;
 	begin_late_host();
+	rank->rounds = NT_PAST_WINDOWS - 1;
 	host->level.cost = 0.1001;
 	assert_non_null(judged());
 	host->level.cost = 0.0999;
+	assert_null(judged());
+	/* Where the others hardly differ, less: as ten of their spreads, and of three peers as twenty. */
+	rank->rounds = NT_PAST_WINDOWS;
+	host->level.cost = 0.0401;
+	assert_non_null(judged());
+	host->level.cost = 0.0399;
+	assert_null(judged());
+	host->peers_seen = NT_FEW_PEERS;
+	host->level.cost = 0.0801;
+	assert_non_null(judged());
+	host->level.cost = 0.0799;
+	assert_null(judged());
+	host->peers_seen = NT_FEW_PEERS - 1;
 	assert_null(judged());
 }
 

@@ -117,6 +117,30 @@ static void what_was_never_seen_has_no_end(void **state)
 	nt_detect_free(detect);
 }
 
+/* It would fire in the next window: of a recording there is none. */
+static void what_is_pending_at_the_end_of_a_recording_is_told(void **state)
+{
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+	struct run run = {.detect = sim_detect()};
+
+	(void)state;
+	sim_init(&run.sim, 8, 51);
+	run.sim.jitter = 0.01;
+	sim_pass(&run.sim, run.detect, LEARN);
+	run.sim.rank[3].device *= 1.5;
+	while (!sim_open(run.detect))
+		sim_pass(&run.sim, run.detect, 1);
+	assert_null(sim_firing(run.detect, 0));
+	assert_int_equal(nt_detect_finish(run.detect, &finding, &findings), 0);
+	assert_int_equal(findings, 0);
+	assert_int_equal(nt_detect_remark(run.detect, &finding, &findings), 0);
+	assert_int_equal(findings, 1);
+	assert_int_equal(finding->state, NT_INCIDENT_FIRING);
+	assert_names_rank(finding, 3);
+	end(&run);
+}
+
 /* No window is judged while the job hangs: the fault before it keeps its figures, and ends. */
 static void a_hang_does_not_keep_an_ended_fault(void **state)
 {
@@ -155,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_short_fault_is_told_as_it_was),
 		cmocka_unit_test(a_fault_may_pause_for_some_windows),
 		cmocka_unit_test(what_was_never_seen_has_no_end),
+		cmocka_unit_test(what_is_pending_at_the_end_of_a_recording_is_told),
 		cmocka_unit_test(a_hang_does_not_keep_an_ended_fault),
 	};
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hosts that work longer than those of their peers, which hardly work outside of calls. */
+#include "tests/unit/detect/detect_frames.h"
+
+enum {
+	RANKS = 8,
+	SLOW = 3,
+};
+
+static struct nt_detect *start(struct sim *sim)
+{
+	sim_init(sim, RANKS, 52);
+	sim->jitter = 0.01;
+	sim->recorded = true;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim->rank[i].tier = NT_FRAME_T3;
+		sim->rank[i].host = 0.5 * SIM_MS;
+	}
+	return sim_detect();
+}
+
+static void end(struct sim *sim, struct nt_detect *detect)
+{
+	nt_detect_free(detect);
+	sim_free(sim);
+}
+
+/* 6 % of the step, and no history of its own without it. */
+static void one_from_the_start_is_named(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	sim.rank[SLOW].host = 7.0 * SIM_MS;
+	assert_in_range(sim_run(&sim, detect, 60), 1, 40);
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HOST);
+	end(&sim, detect);
+}
+
+/* Hosts differ where they all work for longer. */
+static void where_hosts_differ_none_is_named(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	for (uint32_t i = 0; i < RANKS; i++)
+		sim.rank[i].host = (1.0 + i) * SIM_MS;
+	assert_int_equal(sim_run(&sim, detect, 100), 101);
+	end(&sim, detect);
+}
+
+/* Outliers of a millisecond in each tenth window, of any rank. Without them it takes as long. */
+static void outliers_that_cost_nothing_delay_no_verdict(void **state)
+{
+	(void)state;
+	for (int has_outliers = 0; has_outliers < 2; has_outliers++) {
+		struct sim sim;
+		struct nt_detect *detect = start(&sim);
+		unsigned int seed = 7;
+
+		for (int i = 0; i < 60; i++) {
+			for (uint32_t j = 0; j < RANKS; j++)
+				sim.rank[j].host = has_outliers && rand_r(&seed) % 10 == 0
+							   ? 1.5 * SIM_MS
+							   : 0.5 * SIM_MS;
+			sim_pass(&sim, detect, 1);
+		}
+		assert_null(sim_firing(detect, 0));
+		sim.rank[SLOW].host = 40.0 * SIM_MS;
+		assert_in_range(sim_run(&sim, detect, 20), 5, 7);
+		assert_names_rank(sim_firing(detect, 0), SLOW);
+		end(&sim, detect);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_from_the_start_is_named),
+		cmocka_unit_test(where_hosts_differ_none_is_named),
+		cmocka_unit_test(outliers_that_cost_nothing_delay_no_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
