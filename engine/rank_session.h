@@ -12,8 +12,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/table.h"
-#include "engine/host/cpu_taker.h"
 #include "engine/gpu/gemm_rate.h"
+#include "engine/host/cpu_taker.h"
 #include "engine/links/rank_links.h"
 #include "engine/snapshot.h"
 #include "proto/wire.h"

@@ -14,6 +14,7 @@ step_ms() {
 drive() {
   local card=0 pid step
   step=$(step_ms)
+  # shellcheck disable=SC2154 # callers set it
   for pid in $(ranks_of "$job_pid"); do
     awk -v card="$card" -v pid="$pid" -v slow="${1:--1}" -v factor="${2:-1}" -v step="$step" \
       -v work="$compute_ms" 'BEGIN {

@@ -103,8 +103,8 @@ host_start() { # host_start JOB FAULT: starts the job and waits for its steps. S
   [ "$2" != loss ] || host_network "$ranks"
   if [ "$1" = mpi ]; then
     [ "$ranks" -gt 2 ] || bind=core
-    [ "$2" != loss ] || hosts=(--host 10.77.0.2,10.77.1.2,10.77.2.2 --mca plm_rsh_agent tests/real/host_rsh.sh
-      --mca oob_tcp_if_include 10.77.0.0/16 --mca btl tcp,self --mca btl_tcp_if_include eth0)
+    [ "$2" != loss ] || hosts=(--host "10.77.0.2,10.77.1.2,10.77.2.2" --mca plm_rsh_agent tests/real/host_rsh.sh
+      --mca oob_tcp_if_include 10.77.0.0/16 --mca btl "tcp,self" --mca btl_tcp_if_include eth0)
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --quiet --oversubscribe --bind-to $bind "${hosts[@]}" -np "$ranks" \
       tests/real/host_rank.sh mpi "${options[@]}" >"$job_log" 2>&1 </dev/null &
   else
