@@ -360,6 +360,7 @@ static struct nt_frame_op add_up(const struct nt_systrace_rank *rank,
 			most = at;
 	}
 	op.timed_calls = op.calls;
+	op.by_gpu = true;
 	op.min_ns = nt_collective_spread(most->min_ns, most->calls, op.calls);
 	return op;
 }

@@ -272,6 +272,7 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 		assert_int_equal(comm->ops, 1);
 		assert_int_equal(comm->op[0].calls, 1);
 		assert_int_equal(comm->op[0].timed_calls, 1);
+		assert_true(comm->op[0].by_gpu);
 		if (comm->op[0].op == NT_OP_ALL_GATHER)
 			assert_int_equal(comm->op[0].min_ns, 150000000);
 	}
