@@ -11,8 +11,7 @@ enum {
 	/* The pause between bursts is this many times as long as the typical one within. */
 	PAUSE_TIMES = 3,
 	/* Else the shortest pause between them is this many times as long as the longest within, but for a tenth of each. */
-	GAP = 5,
-	GAP_OF = 4,
+	GAP = 2,
 	/* So many of so many bursts have the same length. */
 	EQUAL = 4,
 	EQUAL_OF = 5,
@@ -65,7 +64,7 @@ static uint64_t find_limit(const uint64_t *sorted, size_t all, size_t pauses)
 
 	if (half_ns >= sorted[within / 2] * PAUSE_TIMES / 2)
 		return half_ns;
-	return shortest_ns >= longest_ns / GAP_OF * GAP ? longest_ns / 2 + shortest_ns / 2 : 0;
+	return shortest_ns >= longest_ns * GAP ? longest_ns / 2 + shortest_ns / 2 : 0;
 }
 
 int nt_bursts_find(const uint64_t *idle_ns, size_t calls, bool *first, uint32_t *ret_calls)

@@ -87,7 +87,7 @@ static void pauses_that_differ_little_part_steps_of_two_calls(void **state)
 	(void)state;
 	for (size_t i = 0; i < CALLS; i++)
 		calls.idle_ns[i] = i % 23 == 22      ? 900000
-				   : i % 23 % 2 == 0 ? 110000 + noise(i)
+				   : i % 23 % 2 == 0 ? 120000 + noise(i)
 						     : 50000 + noise(i);
 	find(&calls);
 	assert_int_equal(calls.burst, 2);
