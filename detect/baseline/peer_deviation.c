@@ -103,6 +103,9 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 	nt_far_rate_minus(&rest, rate);
 	least = nt_far_rate_least(&others, &rest);
 	is_far = size >= least;
+	/* In most of its windows the job waits for others: that it is a little faster then makes up for nothing. */
+	if (!is_far)
+		window.cost = 0.0;
 	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
 	if (track->far_fresh != nt_default_pending_windows) {
 		if (track->rate.sum <= 0.0) {
@@ -285,9 +288,6 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 			peer_deviation -
 			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
-		/* Most of its windows are as those of others. */
-		shift.cost = nt_stats_max(shift.cost,
-					  nt_stats_min(0.0, shift.peer_deviation * base / c->step));
 		count_far(c, track, past, shift);
 	}
 

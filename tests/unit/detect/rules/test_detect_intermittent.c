@@ -79,6 +79,18 @@ static void a_third_of_the_steps_is_found_from_the_start_on(void **state)
 	assert_names_rank(sim_firing(job->detect, 0), 3);
 }
 
+/* Its peers wait for it in these steps; in the others it waits for them. */
+static void one_that_is_else_faster_than_its_peers_is_found(void **state)
+{
+	struct job *job = *state;
+
+	job->device *= 0.96;
+	job->sim.rank[3].device = job->device;
+	sim_pass(&job->sim, job->detect, LEARN);
+	assert_in_range(play(job, 0.2, 1.4, LONG), 10, 100);
+	assert_names_rank(sim_firing(job->detect, 0), 3);
+}
+
 static void what_costs_little_in_the_mean_is_left_alone(void **state)
 {
 	struct job *job = *state;
@@ -355,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(one_step_in_ten_twice_as_long_is_found),
 		CASE(a_third_of_the_steps_is_found_from_the_start_on),
+		CASE(one_that_is_else_faster_than_its_peers_is_found),
 		CASE(what_costs_little_in_the_mean_is_left_alone),
 		CASE(hiccups_of_all_ranks_accuse_none),
 		CASE(one_disturbance_of_some_steps_is_no_fault),
