@@ -19,6 +19,7 @@ static void code_rate(struct nt_codec *codec, struct nt_network *network)
 {
 	nt_state_cusum(codec, &network->rate);
 	nt_state_far_rhythm(codec, &network->rhythm);
+	nt_code_u8(codec, &network->far_fresh, nt_default_pending_windows);
 }
 
 /* Older formats have no usual part of starving, and no loss of a network whose transfers are not measured. */

@@ -116,12 +116,15 @@ static double times_of(uint32_t peers)
 static bool is_host_beyond(struct nt_detect *detect, const struct nt_detect_rank *rank,
 			   const struct nt_cusum *sum)
 {
-	const double cost = nt_cusum_cost(sum);
-	const double unit = cost / nt_cusum_peer_deviation(sum);
+	const struct nt_past *past = &rank->track[NT_SERIES_HOST].past;
 	const uint32_t peers = rank->track[NT_SERIES_HOST].peers_seen;
+	double cost = nt_cusum_cost(sum);
+	const double unit = cost / nt_cusum_peer_deviation(sum);
 
 	if (cost > NT_FLEET_SPREAD)
 		return true;
+	if (past->ready)
+		cost = fmin(cost, unit * past->peer_deviation_centre);
 	if (rank->rounds < NT_PAST_WINDOWS || peers < NT_FEW_PEERS)
 		return false;
 	return cost > times_of(peers) * fmax(NT_FLEET_LEAST,

@@ -3,17 +3,16 @@
 #include "detect/baseline/network_parts.h"
 
 #include "detect/baseline/link_span.h"
+#include "detect/baseline/network_rate.h"
 #include "detect/model/detector_state.h"
 
 bool nt_network_is_part(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			const struct nt_detect_comm *comm)
 {
-	const struct nt_cusum *sum = nt_network_sum(&comm->network);
 	const struct nt_detect_comm *named;
 
 	if (incident->family != NT_FAMILY_NETWORK || incident->kind != NT_CULPRIT_COMMUNICATOR ||
-	    sum->sum <= 0.0 ||
-	    !nt_incidents_are_together(incident->since_ns, sum->onset_ns, detect->window_ns))
+	    !nt_network_began_at(detect, &comm->network, incident->since_ns))
 		return false;
 	named = nt_detect_comm_find(detect->comms, incident->comm);
 	return named && nt_detect_link_is_shared(detect, named, comm);

@@ -21,14 +21,26 @@ static double place_of(const struct nt_detect *detect, uint64_t frame)
 void nt_network_count_far(const struct nt_detect *detect, struct nt_network *network,
 			  const struct nt_cusum_window *window)
 {
+	const double steps = nt_history_last_steps(&detect->step.history);
+	struct nt_cusum_window counted = *window;
 	const bool is_far = window->z > NT_FAR_WIDTHS && window->cost >= detect->rules.size_floor;
 	const double ratio = is_far ? NT_FAR_RATE_FAULTY / NT_NETWORK_FAR
 				    : (1.0 - NT_FAR_RATE_FAULTY) / (1.0 - NT_NETWORK_FAR);
 
+	/* The second of two rounds in a row is no new beat. */
+	if (is_far && network->far_fresh != nt_default_pending_windows)
+		nt_far_rhythm_add(&network->rhythm, place_of(detect, window->frame), steps,
+				  window->cost);
 	if (is_far)
-		nt_far_rhythm_add(&network->rhythm, place_of(detect, window->frame),
-				  nt_history_last_steps(&detect->step.history), window->cost);
-	nt_cusum_grow(&network->rate, &detect->rules, window, log(ratio) / nt_cusum_exponent());
+		network->far_fresh = nt_default_pending_windows;
+	else
+		network->far_fresh -= network->far_fresh > 0;
+	if (!is_far)
+		counted.cost = 0.0;
+	nt_cusum_grow(&network->rate, &detect->rules, &counted, log(ratio) / nt_cusum_exponent());
+	if (network->rate.sum >= detect->threshold &&
+	    nt_far_rhythm_is_regular(&network->rhythm, steps))
+		nt_cusum_clear(&network->rate);
 }
 
 /* The longest step about that frame, ns; the rounds of a communicator and of the job do not coincide. */
@@ -50,7 +62,7 @@ void nt_network_count_far_before(const struct nt_detect *detect, struct nt_netwo
 
 	if (!detect->step.past.ready)
 		return;
-	for (uint32_t i = 0; i + 1 < NT_PAST_WINDOWS; i++) {
+	for (uint32_t i = 0; i < NT_PAST_WINDOWS; i++) {
 		const double step = step_about(detect, lesson->frame[i]);
 		const double base = nt_peer_deviation_base(&detect->rules, usual, step);
 		const double growth = (lesson->value[i] * network->calls - usual) / base;
@@ -65,14 +77,49 @@ void nt_network_count_far_before(const struct nt_detect *detect, struct nt_netwo
 			.ceiling = NT_CUSUM_CEILING * detect->threshold,
 		};
 
-		nt_network_count_far(detect, network, &window);
+		if (step > 0.0)
+			nt_network_count_far(detect, network, &window);
 	}
 }
 
 bool nt_network_is_often_far(const struct nt_detect *detect, const struct nt_network *network)
 {
 	return network->rate.sum >= detect->threshold &&
-	       nt_cusum_cost(&network->rate) >= detect->rules.size_floor &&
-	       !nt_far_rhythm_is_regular(&network->rhythm,
-					 nt_history_last_steps(&detect->step.history));
+	       nt_cusum_cost(&network->rate) >= detect->rules.size_floor;
+}
+
+bool nt_network_is_level_high(const struct nt_detect *detect, const struct nt_network *network)
+{
+	return network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
+	       nt_cusum_cost(&network->level) >= detect->rules.size_floor;
+}
+
+const struct nt_cusum *nt_network_sum(const struct nt_detect *detect,
+				      const struct nt_network *network)
+{
+	return !nt_network_is_level_high(detect, network) &&
+			       nt_network_is_often_far(detect, network)
+		       ? &network->rate
+		       : &network->level;
+}
+
+bool nt_network_began_at(const struct nt_detect *detect, const struct nt_network *network,
+			 uint64_t onset_ns)
+{
+	const struct nt_cusum *sum[] = {&network->level, &network->rate};
+
+	for (size_t i = 0; i < sizeof(sum) / sizeof(sum[0]); i++)
+		if (sum[i]->sum > 0.0 &&
+		    nt_incidents_are_together(onset_ns, sum[i]->onset_ns, detect->window_ns))
+			return true;
+	return false;
+}
+
+double nt_network_shown(const struct nt_detect *detect, const struct nt_network *network)
+{
+	const double usual = nt_network_usual(network);
+	const double base = nt_peer_deviation_base(&detect->rules, usual, network->step_ns);
+
+	return fmax(network->transfer,
+		    usual + nt_cusum_peer_deviation(nt_network_sum(detect, network)) * base);
 }

@@ -365,13 +365,22 @@ int nt_incidents_finish(struct nt_detect *detect)
 	return nt_findings_make(detect);
 }
 
-/* Whether the last window showed it. */
-static bool stood_last(const struct nt_detect_incident *incident)
+/* Whether the window that ended at this time is one of the last, as many as are pending. */
+static bool is_last(const struct nt_detect *detect, uint64_t end_ns)
 {
-	bool stood = incident->family != NT_FAMILY_SLOW && incident->absent == 0;
+	return (double)(detect->end_ns - end_ns) <
+	       detect->rules.pending_windows * detect->window_ns;
+}
+
+/* Whether its last window showed it, and no others followed. */
+static bool stood_last(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	bool stood = incident->family != NT_FAMILY_SLOW && incident->absent == 0 &&
+		     is_last(detect, incident->recovery.seen_ns);
 
 	for (uint32_t i = 0; i < incident->blames && !stood; i++)
-		stood = incident->blame[i].absent == 0;
+		stood = incident->blame[i].absent == 0 &&
+			is_last(detect, incident->blame[i].recovery.seen_ns);
 	return incident->stands || (stood && nt_incident_needs_windows(incident));
 }
 
@@ -380,7 +389,7 @@ int nt_incidents_conclude(struct nt_detect *detect)
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		struct nt_detect_incident *incident = detect->incidents.open[i];
 
-		if (incident->state != NT_INCIDENT_PENDING || !stood_last(incident))
+		if (incident->state != NT_INCIDENT_PENDING || !stood_last(detect, incident))
 			continue;
 		fire(detect, incident);
 		weigh(detect, incident);

@@ -35,7 +35,7 @@ void nt_network_loss_learn(const struct nt_detect *detect, struct nt_detect_comm
 	if (network->loss_rounds < UINT32_MAX)
 		network->loss_rounds++;
 	part = fmax(NT_METRIC_MEAN_PART, 1.0 / network->loss_rounds);
-	if (!network->level.windows && !detect->step.level.windows)
+	if (!network->level.windows && !network->rate.windows && !detect->step.level.windows)
 		network->retransmits_usual += (more > 0.0 ? part * part : part) * more;
 	network->retransmits += part * (rate - network->retransmits);
 }

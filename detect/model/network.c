@@ -10,11 +10,6 @@ bool nt_network_loses(const struct nt_network *network)
 	       NT_NIC_COUNTER_TIMES * network->retransmits_usual + NT_TCP_LOSS;
 }
 
-const struct nt_cusum *nt_network_sum(const struct nt_network *network)
-{
-	return network->rate.sum > network->level.sum ? &network->rate : &network->level;
-}
-
 void nt_network_clear(struct nt_network *network)
 {
 	nt_cusum_clear(&network->level);

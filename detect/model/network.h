@@ -34,6 +34,7 @@ struct nt_network {
 	struct nt_cusum level;
 	struct nt_cusum rate; /* of how often it is slow: see nt_network_count_far() */
 	struct nt_far_rhythm rhythm;
+	uint8_t far_fresh; /* of the last rounds, how many until the evidence of a slow one is old */
 	/*
 	 * Transfer time, ns: of a step's calls, or by devices of one call. Its peer_deviation:
 	 * calls per step.
@@ -67,9 +68,7 @@ struct nt_network {
 /* Whether its members send many more packets again than before it became slow. */
 bool nt_network_loses(const struct nt_network *network);
 
-/* The sum that shows most: of all rounds, or of how often they are slow. */
-const struct nt_cusum *nt_network_sum(const struct nt_network *network);
-/* Clears both. */
+/* Clears both sums. */
 void nt_network_clear(struct nt_network *network);
 /* The normal transfer time of a step, ns. */
 double nt_network_usual(const struct nt_network *network);

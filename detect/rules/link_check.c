@@ -111,8 +111,8 @@ static const struct nt_detect_comm *slowest_comm(const struct nt_detect *detect)
 		const struct nt_detect_comm *comm = detect->comm[at];
 
 		if (is_slow(detect, comm) &&
-		    (!slowest || nt_cusum_cost(nt_network_sum(&comm->network)) >
-					 nt_cusum_cost(nt_network_sum(&slowest->network))))
+		    (!slowest || nt_cusum_cost(nt_network_sum(detect, &comm->network)) >
+					 nt_cusum_cost(nt_network_sum(detect, &slowest->network))))
 			slowest = comm;
 	}
 	return slowest;
@@ -202,7 +202,7 @@ static struct slow_network find_slow_network(const struct nt_detect *detect)
 	    !do_cells_explain(detect, slow_network.cell, cost))
 		slow_network.cell = NULL;
 	if (slow_network.comm)
-		slow_network.level = nt_network_sum(&slow_network.comm->network);
+		slow_network.level = nt_network_sum(detect, &slow_network.comm->network);
 	else if (slow_network.cell)
 		slow_network.level = &slow_network.cell->level;
 	else if (is_step_slow(detect) && !is_explained(detect))
@@ -214,8 +214,8 @@ static struct slow_network find_slow_network(const struct nt_detect *detect)
 		const struct nt_detect_comm *comm = detect->comm[at];
 
 		if (nt_network_was_slow(detect, comm) &&
-		    nt_network_sum(&comm->network)->onset_ns < slow_network.onset_ns)
-			slow_network.onset_ns = nt_network_sum(&comm->network)->onset_ns;
+		    nt_network_sum(detect, &comm->network)->onset_ns < slow_network.onset_ns)
+			slow_network.onset_ns = nt_network_sum(detect, &comm->network)->onset_ns;
 	}
 	return slow_network;
 }
@@ -312,7 +312,7 @@ static void add_evidence(struct nt_detect *detect, const struct slow_network *sl
 		add_row(proposal, NT_EVIDENCE_TEXT_TRANSFER, NT_EVIDENCE_TEXT_MS,
 			slow_network->comm->network.reference > 0.0 ? NT_EVIDENCE_TEXT_ALIKE
 								    : slow_network->method,
-			slow_network->comm->network.transfer / 1e6,
+			nt_network_shown(detect, &slow_network->comm->network) / 1e6,
 			nt_network_usual(&slow_network->comm->network) / 1e6,
 			slow_network->level->windows);
 	add_row(proposal, NT_EVIDENCE_TEXT_STEP, NT_EVIDENCE_TEXT_MS, NT_EVIDENCE_TEXT_OWN_PAST,

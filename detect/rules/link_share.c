@@ -38,7 +38,8 @@ static uint32_t share_slow(const struct nt_detect *detect, uint32_t *node,
 
 		/* Each may cost little; together they identify the link. */
 		if (!nt_network_is_fresh(detect, comm) || !comm->network.past.ready ||
-		    nt_network_sum(&comm->network)->sum < detect->threshold ||
+		    (comm->network.level.sum < detect->threshold &&
+		     !nt_network_is_often_far(detect, &comm->network)) ||
 		    comm->network.bytes < NT_DETECT_LINK_BYTES ||
 		    !nt_detect_link_spans(detect, comm))
 			continue;

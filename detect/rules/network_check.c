@@ -6,6 +6,7 @@
 
 #include "detect/baseline/link_span.h"
 #include "detect/baseline/network_parts.h"
+#include "detect/baseline/network_rate.h"
 #include "detect/incidents/incident_raise.h"
 #include "detect/model/detector_state.h"
 #include "detect/rules/network_measure.h"
@@ -19,9 +20,8 @@ static uint32_t count_parts(const struct nt_detect *detect, const struct nt_dete
 		const struct nt_detect_comm *other = detect->comm[i];
 
 		parts += nt_network_was_slow(detect, other) &&
-			 nt_incidents_are_together(nt_network_sum(&other->network)->onset_ns,
-						   nt_network_sum(&comm->network)->onset_ns,
-						   detect->window_ns) &&
+			 nt_network_began_at(detect, &other->network,
+					     nt_network_sum(detect, &comm->network)->onset_ns) &&
 			 nt_detect_link_is_shared(detect, comm, other);
 	}
 	return parts;
@@ -36,7 +36,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		[NT_NETWORK_BY_GPU] = NT_EVIDENCE_TEXT_SHORTEST,
 	};
 	const struct nt_network *network = &comm->network;
-	const struct nt_cusum *sum = nt_network_sum(network);
+	const struct nt_cusum *sum = nt_network_sum(detect, network);
 	const uint32_t parts = count_parts(detect, comm);
 	struct nt_proposal proposal = {
 		.family = NT_FAMILY_NETWORK,
@@ -57,7 +57,7 @@ static int raise(struct nt_detect *detect, const struct nt_detect_comm *comm, do
 		.what = NT_EVIDENCE_TEXT_TRANSFER,
 		.unit = NT_EVIDENCE_TEXT_MS,
 		.method = (uint8_t)method[network->method],
-		.value = network->transfer / 1e6,
+		.value = nt_network_shown(detect, network) / 1e6,
 		.peers = nt_network_usual(network) / 1e6,
 		.width = network->past.value_width * nt_network_usual(network) / 1e6,
 		.windows = sum->windows,

@@ -359,7 +359,7 @@ static void add_stepped(const struct nt_detect *detect, struct nt_detect_comm *c
 	}
 }
 
-/* By the profiler, or in a recording: hosts may have waited for something else, too. */
+/* At T3, or by the profiler. Hosts alone may have waited for something else, too. */
 static bool is_of_devices(const struct round *round)
 {
 	return round->method == NT_NETWORK_BY_GPU ||
@@ -438,9 +438,8 @@ bool nt_network_was_slow(const struct nt_detect *detect, const struct nt_detect_
 	const struct nt_network *network = &comm->network;
 
 	return network->past.ready && nt_network_is_fresh(detect, comm) &&
-	       ((network->level.sum >= detect->threshold && nt_cusum_lasts(&network->level) &&
-		 nt_cusum_cost(&network->level) >= detect->rules.size_floor) ||
-		nt_network_is_often_far(detect, network));
+	       (nt_network_is_level_high(detect, network) ||
+		(network->far_fresh && nt_network_is_often_far(detect, network)));
 }
 
 bool nt_network_is_slow(const struct nt_detect *detect, const struct nt_detect_comm *comm)
