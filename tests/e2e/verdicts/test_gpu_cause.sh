@@ -69,7 +69,8 @@ printf '%s\n' "late-pid $card $pid" "late-xid $card 79" >>"$SIM_NVML"
 kill -ABRT "$pid"
 failed() { has_incident '.class == "missing" and .cause == "gpu error" and .culprits[0].rank == '"$rank"; }
 wait_until 60 "the end of the rank" failed || fail "its end has no cause: $(incidents)"
-has_incident 'any(.evidence[]; .what == "xid of the gpu'"'"'s last error" and .value == 79)' ||
+late() { has_incident 'any(.evidence[]; .what == "xid of the gpu'"'"'s last error" and .value == 79)'; }
+wait_until 30 "the late error" late ||
   fail "the error that was reported after the end is missing: $(incidents)"
 incidents | jq -r '.[] | select(.class == "missing") | .summary'
 kill_job KILL
