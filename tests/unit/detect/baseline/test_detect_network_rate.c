@@ -118,6 +118,22 @@ static void times_of_hosts_do_not_count(void **state)
 	sim_free(&sim);
 }
 
+/* In a recording of devices the calls are theirs. */
+static void times_at_tier_3_count(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim, 0);
+
+	(void)state;
+	sim.recorded = true;
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].tier = NT_FRAME_T3;
+	sim_pass(&sim, detect, LEARN);
+	assert_true(is_named(&sim, detect, 60, is_fifth));
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +141,7 @@ int main(void)
 		cmocka_unit_test(one_that_was_so_from_the_start_is_named),
 		cmocka_unit_test(regular_and_rare_rounds_are_no_fault),
 		cmocka_unit_test(times_of_hosts_do_not_count),
+		cmocka_unit_test(times_at_tier_3_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
