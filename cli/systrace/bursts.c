@@ -12,6 +12,9 @@ enum {
 	PAUSE_TIMES = 3,
 	/* Else the shortest pause between them is this many times as long as the longest within, but for a tenth of each. */
 	GAP = 2,
+	/* Longer bursts are preferred if they hold this many times as many calls as shorter ones. */
+	MORE = 6,
+	MORE_OF = 5,
 	/* So many of so many bursts have the same length. */
 	EQUAL = 4,
 	EQUAL_OF = 5,
@@ -92,7 +95,7 @@ int nt_bursts_find(const uint64_t *idle_ns, size_t calls, bool *first, uint32_t 
 			continue;
 		length = cut(idle_ns, calls, limit_ns, first, &equal, &bursts);
 		if (length < 2 || bursts < MIN_BURSTS || equal * EQUAL_OF < bursts * EQUAL ||
-		    equal * length * 2 < calls || equal * length * 5 <= most * 6)
+		    equal * length * 2 < calls || equal * length * MORE_OF <= most * MORE)
 			continue;
 		most = equal * length;
 		best_ns = limit_ns;
