@@ -10,6 +10,8 @@ static void code_group_past(struct nt_codec *codec, struct nt_group_past *past)
 	for (int i = 0; i < NT_SERIES_END; i++) {
 		nt_state_ring(codec, &past->width[i]);
 		nt_state_ring(codec, &past->core[i]);
+		if (codec->version >= NT_STATE_RESIDUAL_WIDTH)
+			nt_state_ring(codec, &past->residual_width[i]);
 		nt_code_reals(codec, past->turns[i], 2);
 		nt_code_real(codec, &past->shared[i]);
 	}

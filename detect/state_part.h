@@ -12,6 +12,7 @@ enum nt_state_format {
 	NT_STATE_LOSS_LEARNED, /* packets sent again, and the usual part of starving */
 	NT_STATE_PAUSES, /* faults that pause last until their last bad window */
 	NT_STATE_NETWORK_RATE, /* how often transfers are slow */
+	NT_STATE_RESIDUAL_WIDTH, /* how far ranks differ beyond what is permanent */
 };
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);

@@ -7,6 +7,7 @@
 
 #include "detect/baseline/peer_group.h"
 #include "detect/baseline/peer_pair.h"
+#include "detect/baseline/residual_width.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -19,11 +20,6 @@ double nt_peer_deviation_base(const struct nt_rules *rules, double peers, double
 uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
 {
 	return c->series == NT_SERIES_HOST ? step_metrics->hosts : step_metrics->tiers[c->tier];
-}
-
-static double starved_width(const struct nt_contest *c, double base)
-{
-	return NT_STARVED_NOISE * c->waiting / base;
 }
 
 /* While learning: slower than its peers, and much slower than its own past so far. */
@@ -66,8 +62,7 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 static uint8_t size_of(const struct nt_contest *c, const struct nt_past *past,
 		       const struct nt_cusum_window *window)
 {
-	const double width =
-		past->ready ? nt_stats_max(c->width, past->peer_deviation_width) : c->width;
+	const double width = nt_stats_max(c->residual_width, past->peer_deviation_width);
 
 	if (window->peer_deviation <= NT_FAR_WIDTHS * width ||
 	    window->cost < c->detect->rules.size_floor)
@@ -198,7 +193,7 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 		own.base = nt_peer_deviation_base(rules, past->value_centre, c->step);
 		own.width = nt_stats_max(rules->peer_deviation_floor,
 					 NT_PAST_CAUTION * past->value_width);
-		own.width = nt_stats_max(own.width, starved_width(c, own.base));
+		own.width = nt_stats_max(own.width, nt_contest_starved_width(c, own.base));
 		track->growth = track->net = (value - past->value_centre) / own.base;
 	}
 	if (past && past->ready && !isnan(c->shared)) {
@@ -261,7 +256,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		level.cost = cost_of(c, rank, value, peer_deviation * base);
 		shift.peer_deviation =
 			peer_deviation - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
-		shift.z = shift.peer_deviation / nt_stats_max(c->width, past->peer_deviation_width);
+		shift.z = shift.peer_deviation /
+			  nt_stats_max(c->residual_width, past->peer_deviation_width);
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
@@ -428,7 +424,7 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 			    nt_stats_width(peer_deviation, c->sample));
 	c->width = past->width[c->series].count ? nt_ring_median(&past->width[c->series]) : core;
 	c->width = nt_stats_max(c->width, rules->peer_deviation_floor);
-	c->width = nt_stats_max(c->width, starved_width(c, base));
+	c->width = nt_stats_max(c->width, nt_contest_starved_width(c, base));
 	/* Of three, two that agree outvote a slower third. Nobody waits for a faster one. */
 	space->two = space->two && (c->sample > NT_WIDTH_RANKS || space->other < space->normal);
 	c->mode = space->two || (c->group->jumped && c->series == NT_SERIES_OWN) ? NT_MODE_PAST
@@ -590,6 +586,9 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
 		compare_two(c, sorted);
+	c->residual_width = c->width;
+	if (c->mode == NT_MODE_PEERS && c->sample >= NT_WIDTH_RANKS)
+		c->residual_width = nt_residual_width(c, step_metrics);
 	c->shared = find_shared(c, step_metrics);
 	if (c->series == NT_SERIES_OWN)
 		find_longest(c, step_metrics);

@@ -10,6 +10,7 @@
 #include "detect/math/peer_clusters.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
+#include "detect/thresholds/thresholds.h"
 
 /* One series of one group in one round: the ranks of one tier are compared with each other. */
 struct nt_contest {
@@ -28,6 +29,7 @@ struct nt_contest {
 	double centre;
 	double waiting; /* run queue time outside calls, ns per step, median of the ranks */
 	double width, ceiling; /* ceiling: of sums */
+	double residual_width; /* of deviations less what is permanent about each rank */
 	enum nt_mode mode;
 	/*
 	 * Where work overlaps with collectives, else NULL: the rank that works longest of those that nothing
@@ -61,6 +63,12 @@ static inline bool nt_contest_holds(const struct nt_contest *c, const struct nt_
 {
 	return c->tier && (c->series == NT_SERIES_HOST ? nt_detect_rank_shows_host(rank)
 						       : rank->tier == c->tier);
+}
+
+/* What waits for a processor contribute to a width. `base`: the divisor of the deviations. */
+static inline double nt_contest_starved_width(const struct nt_contest *c, double base)
+{
+	return NT_STARVED_NOISE * c->waiting / base;
 }
 
 /* Number of ranks in step_metrics that take part. */

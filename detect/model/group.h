@@ -42,7 +42,7 @@ struct nt_group {
 	struct nt_adaptation tail[2];
 	struct nt_far_rate far_rate[2];
 	struct nt_group_past {
-		struct nt_ring width[2], core[2]; /* by series */
+		struct nt_ring width[2], core[2], residual_width[2]; /* by series */
 		/* How often each of two ranks fell behind, by series: see peer_pair.h */
 		double turns[2][2];
 		double shared[2]; /* growth of all ranks when they last agreed on it, by series */

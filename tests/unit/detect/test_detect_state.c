@@ -259,7 +259,7 @@ static void another_version_is_refused(void **state)
 
 	(void)state;
 	saved(&data, &size);
-	assert_int_equal(data[8], 27);
+	assert_int_equal(data[8], 28);
 	data[8] = 13;
 	sign(data, size);
 	assert_int_equal(load(data, size), -EBADMSG);
