@@ -135,7 +135,9 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 				 enum nt_series series, const struct nt_cusum *sum)
 {
 	const struct nt_past *past = &rank->track[series].past;
-	const double longest[] = {rank->evidence.value[NT_STEP_METRIC_OWN_LONGEST],
+	/* Of this window too, as the means contain the last checkpoint. */
+	const double longest[] = {fmin(rank->evidence.value[NT_STEP_METRIC_OWN_LONGEST],
+				       rank->step_metric[NT_STEP_METRIC_OWN_LONGEST]),
 				  rank->evidence.peers[NT_STEP_METRIC_OWN_LONGEST]};
 	double peer_deviation = nt_cusum_peer_deviation(sum);
 	uint32_t peers;
