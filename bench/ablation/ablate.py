@@ -24,7 +24,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "foreign"))
 ENTRIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "entries.txt")
 THRESHOLDS = "detect/thresholds/thresholds.def"
-SUITES = ("data", "foreign", "drawn", "accuracy")
+SUITES = ("data", "foreign", "streams", "drawn", "accuracy")
+GENERATORS = {"foreign": "engine", "streams": "streams"}
 FORMS = ("straggler", "kineto", "systrace")
 PROGRAMS = os.path.join(ROOT, "build", "release", "ablation")
 SOURCES = ("bench/ablation/play.c", "bench/ablation/frames.c")
@@ -83,7 +84,7 @@ def apply(entry, *roots):
             return path, text[: at.start(1)] + arguments[1] + text[at.end(1) :]
         old = re.sub(r"\\ ", r"\\s+", re.escape(arguments[1]))
         at = only(text, old, f"'{arguments[1]}' in {path}")
-        return path, text[: at.start()] + arguments[2].replace("void", "") + text[at.end() :]
+        return path, text[: at.start()] + ("" if arguments[2] == "void" else arguments[2]) + text[at.end() :]
     except Stale as error:
         raise Stale(f"'{name}': {error}") from error
 
@@ -103,13 +104,13 @@ def record(job):
 
 def foreign(job):
     """Writes a foreign recording and has it analysed."""
-    import run
     import score
 
-    path, form, seed = job
+    path, suite, form, seed = job
+    play, writers = score.GENERATORS[GENERATORS[suite]]
     with tempfile.TemporaryDirectory(prefix="neutracer-ablation-") as directory:
-        ranks, truth = run.run(seed, form)
-        where, _clock = score.WRITERS[form](ranks, truth, directory)
+        ranks, truth = play(seed, form)
+        where, _clock = writers[form](ranks, truth, directory)
         record((path, [os.path.join(PROGRAMS, "neutracer"), "analyze", "--json", where]))
 
 
@@ -131,7 +132,8 @@ def record_all(directory, args):
     for seed in args.seeds:
         for layout in args.layouts:
             jobs.append((os.path.join(directory, f"accuracy-{seed}-{args.one_in}-{layout}.frames"), [os.path.join(PROGRAMS, "accuracy"), "--list", "--one-in", str(args.one_in), "--seeds", f"{seed},{seed}", "--layout", layout]))
-    others = [(os.path.join(directory, f"foreign-{form}-{seed}.frames"), form, seed) for form in FORMS for seed in args.foreign]
+    seeds = {"foreign": args.foreign, "streams": args.streams}
+    others = [(os.path.join(directory, f"{suite}-{form}-{seed}.frames"), suite, form, seed) for suite in seeds for form in FORMS for seed in seeds[suite]]
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         done = [pool.submit(record, job) for job in jobs if not os.path.exists(job[0] + ".txt")]
         done += [pool.submit(foreign, job) for job in others if not os.path.exists(job[0] + ".txt")]
@@ -189,7 +191,7 @@ class Player:
             os.makedirs(os.path.dirname(os.path.join(self.variant, path)), exist_ok=True)
             with open(os.path.join(self.variant, path), "w", encoding="utf-8") as file:
                 file.write(text)
-            sources.update(self.users(entry[2][0]) if entry[1] == "value" else [path])
+            sources.update(self.users(entry[2][0]) if entry[1] == "value" else self.sources if path.endswith(".h") else [path])
         self.link({**self.object, **self.compile(sorted(sources), "other")}, "play-variant")
         return "play-variant"
 
@@ -328,7 +330,8 @@ def main():
     parser.add_argument("--one-in", type=int, default=3, metavar="N", help="of the played clusters, one run of N")
     parser.add_argument("--drawn", type=numbers, default=numbers("1..30"), metavar="A..B", help="seeds of drawn scenarios")
     parser.add_argument("--calls", type=int, default=40000, metavar="N", help="calls of a drawn scenario, at most")
-    parser.add_argument("--foreign", type=numbers, default=numbers("1..15"), metavar="A..B", help="seeds of foreign recordings")
+    parser.add_argument("--foreign", type=numbers, default=numbers("1..15"), metavar="A..B", help="seeds of the first simulator of foreign recordings")
+    parser.add_argument("--streams", type=numbers, default=numbers("1..15"), metavar="A..B", help="seeds of the second")
     parser.add_argument("--frames", default=os.path.join(ROOT, "build", "ablation"), metavar="DIR", help="where the frames are kept")
     parser.add_argument("--until-worse", action="store_true", help="skip the suites after one that accuses others")
     parser.add_argument("--keys", action="store_true", help="print what changed")
