@@ -7,7 +7,6 @@
 
 #include "detect/baseline/peer_group.h"
 #include "detect/baseline/peer_pair.h"
-#include "detect/baseline/residual_width.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -62,7 +61,9 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 static uint8_t size_of(const struct nt_contest *c, const struct nt_past *past,
 		       const struct nt_cusum_window *window)
 {
-	const double width = nt_stats_max(c->residual_width, past->peer_deviation_width);
+	const double width = past->ready
+				     ? nt_stats_max(c->residual_width, past->peer_deviation_width)
+				     : c->residual_width;
 
 	if (window->peer_deviation <= NT_FAR_WIDTHS * width ||
 	    window->cost < c->detect->rules.size_floor)
@@ -586,9 +587,6 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
 		compare_two(c, sorted);
-	c->residual_width = c->width;
-	if (c->mode == NT_MODE_PEERS && c->sample >= NT_WIDTH_RANKS)
-		c->residual_width = nt_residual_width(c, step_metrics);
 	c->shared = find_shared(c, step_metrics);
 	if (c->series == NT_SERIES_OWN)
 		find_longest(c, step_metrics);

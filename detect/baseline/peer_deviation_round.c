@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/residual_width.h"
 #include "detect/baseline/step_evidence.h"
 #include "detect/baseline/step_metrics.h"
 #include "detect/baseline/step_unit.h"
@@ -318,6 +319,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 		c->waiting = i && c->n == own->n ? own->waiting
 						 : median_starved(detect, &step_metrics, c);
 		nt_contest_compare(c, &step_metrics);
+		c->residual_width = nt_residual_width(c, &step_metrics);
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	if (own->n < 2 || own->n >= live) {

@@ -25,11 +25,14 @@ double nt_residual_width(const struct nt_contest *c, const struct nt_step_metric
 {
 	const struct nt_detect *detect = c->detect;
 	const struct nt_rules *rules = &detect->rules;
-	struct nt_ring *last = &c->group->past->residual_width[c->series];
 	const double base = nt_peer_deviation_base(rules, c->centre, c->step);
 	double *residual = detect->scratch.f;
+	struct nt_ring *last;
 	uint32_t n = 0, at = 0;
 
+	if (c->mode != NT_MODE_PEERS || c->sample < NT_WIDTH_RANKS)
+		return c->width;
+	last = &c->group->past->residual_width[c->series];
 	for (uint32_t i = 0; i < step_metrics->n && at < c->n; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
 		double value, peers, centre;

@@ -19,6 +19,11 @@ double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *ru
 	return track->rate.sum > 0.0 ? rules->threshold_base + track->rate.sum : 0.0;
 }
 
+bool nt_track_is_judged(const struct nt_track *track)
+{
+	return track->mode == NT_MODE_PEERS || track->past.ready || track->peers_seen < 2;
+}
+
 double nt_track_sum(const struct nt_track *track, const struct nt_rules *rules)
 {
 	return nt_stats_max(nt_stats_max(track->level.sum, track->shift.sum),

@@ -167,6 +167,8 @@ void nt_track_clear_sums(struct nt_track *track);
 double nt_track_sum(const struct nt_track *track, const struct nt_rules *rules);
 /* That of the rate, which needs no constant part: its increments are exact. */
 double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *rules);
+/* Whether it says anything about the rank: two populations of three or more without a past do not. */
+bool nt_track_is_judged(const struct nt_track *track);
 /* The largest of the rank's sums. */
 double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rules *rules);
 

@@ -412,12 +412,6 @@ static bool is_of_role(struct nt_detect *detect, const struct nt_detect_rank *ra
 	return true;
 }
 
-/* Of two populations nobody knows which is normal, unless they have a past. */
-static bool is_judged(const struct nt_track *track)
-{
-	return track->mode == NT_MODE_PEERS || track->past.ready;
-}
-
 static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 {
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
@@ -436,7 +430,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		 * At T2 own work includes host work: normal own work means that no rank was
 		 * delayed. A window without the effect does not contradict recent ones.
 		 */
-		if ((rank->tier == NT_FRAME_T2 && is_judged(track)) ||
+		if ((rank->tier == NT_FRAME_T2 && nt_track_is_judged(track)) ||
 		    was_slow_itself(detect, track))
 			return 0;
 		series = NT_SERIES_HOST;

@@ -89,7 +89,7 @@ struct sim {
 	uint64_t now_ns, seed;
 	uint64_t extra_ns; /* a pause of all ranks in this frame, applied once */
 	bool blocking; /* the library blocks, as MPI; else calls are queued on the device */
-	bool recorded; /* T3: the times of devices alone, which no host waits for */
+	bool recorded; /* T2, T3: the times of devices alone, which no host waits for */
 	bool samples;
 	double completeness;
 	double lateness; /* spread of arrivals at a call by other causes than work, ns */
@@ -290,8 +290,8 @@ static inline void sim_put_work(const struct sim *sim, const struct sim_rank *ra
 		out->own_ns = (uint64_t)((device + share->host) * steps);
 		out->own_blocked_ns = (uint64_t)(device * steps);
 		out->own_longest_ns = (uint64_t)(rank->longest * steps);
-		out->blocked_ns = out->own_blocked_ns;
-		if (sim->blocking)
+		out->blocked_ns = sim->recorded ? 0 : out->own_blocked_ns;
+		if (sim->blocking || sim->recorded)
 			out->comm_ns = (uint64_t)(wait * steps);
 		else
 			out->blocked_ns += (uint64_t)(wait * steps);

@@ -370,6 +370,11 @@ static void host_work_counts_where_the_device_was_idle(void **state)
 	assert_true(judged()->cost == 64.0 / STEP);
 	rank->tier = NT_FRAME_T2;
 	assert_null(judged());
+	/* Own work of two populations of several ranks is not judged. */
+	own->peers_seen = 2;
+	assert_non_null(judged());
+	own->past.ready = true;
+	assert_null(judged());
 	rank->tier = NT_FRAME_T1;
 	/* A twentieth of the step is idle. */
 	value[NT_STEP_METRIC_STEP] = 1280;

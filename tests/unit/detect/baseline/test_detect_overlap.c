@@ -136,6 +136,34 @@ static void who_is_often_last_is_not_slow(void **state)
 	}
 }
 
+/* The last rank of most windows, which writes a checkpoint in one of fifteen: one long piece. */
+static void the_piece_of_a_checkpoint_is_no_longer_work(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 2 * RANKS, 77);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < LAYERS; i++) {
+		for (uint32_t j = 0; j < 2 * RANKS; j++) {
+			const double shown = j ? 0.4 + 0.2 * sim_uniform(&sim) : 0.8;
+
+			sim.rank[j].device = shown * 40.0 * SIM_MS;
+			sim.rank[j].host = 0.0;
+			sim.rank[j].longest = 8.0 * SIM_MS;
+		}
+		if (i % 15 == 14) {
+			sim.rank[0].device += 60.0 * SIM_MS;
+			sim.rank[0].longest = 60.0 * SIM_MS;
+		}
+		sim_pass(&sim, detect, 1);
+		assert_accuses_nobody(detect);
+	}
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* Half of the others wait for its group as a whole: they show less work than those in its group. */
 static void the_group_of_a_slow_rank_is_not_slow(void **state)
 {
@@ -262,6 +290,7 @@ int main(void)
 		cmocka_unit_test(without_a_longer_piece_it_costs_what_shows),
 		cmocka_unit_test(the_last_rank_of_a_window_does_not_take_a_turn),
 		cmocka_unit_test(who_is_often_last_is_not_slow),
+		cmocka_unit_test(the_piece_of_a_checkpoint_is_no_longer_work),
 		cmocka_unit_test(the_group_of_a_slow_rank_is_not_slow),
 		cmocka_unit_test(a_named_rank_stays_named_beside_a_slower_one),
 		cmocka_unit_test(half_a_role_may_be_slow),

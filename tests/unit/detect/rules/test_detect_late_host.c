@@ -76,12 +76,37 @@ static void outliers_that_cost_nothing_delay_no_verdict(void **state)
 	}
 }
 
+/* Of two groups that differ from the start nobody knows which is normal: own work proves nothing. */
+static void a_host_is_judged_where_own_work_shows_two_groups(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim.rank[i].tier = NT_FRAME_T2;
+		if (i >= RANKS / 2)
+			sim.rank[i].device *= 1.2;
+	}
+	sim.rank[SLOW].host = 40.0 * SIM_MS;
+	sim_pass(&sim, detect, 60);
+	for (size_t i = 0; sim_firing(detect, i); i++)
+		if (sim_firing(detect, i)->culprits) {
+			assert_names_rank(sim_firing(detect, i), SLOW);
+			assert_int_equal(sim_firing(detect, i)->class, NT_CLASS_HOST);
+			end(&sim, detect);
+			return;
+		}
+	fail_msg("nobody is named");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_from_the_start_is_named),
 		cmocka_unit_test(where_hosts_differ_none_is_named),
 		cmocka_unit_test(outliers_that_cost_nothing_delay_no_verdict),
+		cmocka_unit_test(a_host_is_judged_where_own_work_shows_two_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Changes of ranks that differ by nature. */
+#include "tests/unit/detect/detect_frames.h"
+
+enum {
+	RANKS = 8,
+	SLOW = 3,
+	LEARNED = 60, /* frames */
+};
+
+/* Of the same cards, one every 1.5 % of their work. */
+static struct nt_detect *start(struct sim *sim)
+{
+	sim_init(sim, RANKS, 83);
+	sim->jitter = 0.002;
+	sim->recorded = true;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim->rank[i].tier = NT_FRAME_T3;
+		sim->rank[i].host = 0.0;
+		sim->rank[i].device *= 1.0 + 0.015 * i;
+	}
+	return sim_detect();
+}
+
+/* It slows down by a hundredth of its work in each frame: 23 frames by the spread of all. */
+static void a_slowing_rank_is_named_before_it_leaves_their_spread(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+	uint32_t frames = 0;
+
+	(void)state;
+	sim_pass(&sim, detect, LEARNED);
+	assert_null(sim_firing(detect, 0));
+	while (!sim_firing(detect, 0) && frames < LEARNED) {
+		frames++;
+		sim.rank[SLOW].device = 70.0 * SIM_MS * (1.0 + 0.015 * SLOW + 0.01 * frames);
+		sim_pass(&sim, detect, 1);
+	}
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	assert_in_range(frames, 8, 17);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* What is permanent about a rank does not accuse it, though the rest is much less. */
+static void ranks_that_differ_by_nature_are_not_named(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	assert_int_equal(sim_run(&sim, detect, 10 * LEARNED), 10 * LEARNED + 1);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slowing_rank_is_named_before_it_leaves_their_spread),
+		cmocka_unit_test(ranks_that_differ_by_nature_are_not_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
