@@ -11,6 +11,7 @@ Exits with 0, 2 if the command line is wrong, 3 if an entry no longer applies or
 import argparse
 import concurrent.futures
 import glob
+import itertools
 import os
 import re
 import shlex
@@ -25,6 +26,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "foreign"))
 ENTRIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "entries.txt")
 THRESHOLDS = "detect/thresholds/thresholds.def"
 SUITES = ("data", "foreign", "streams", "drawn", "accuracy")
+NETWORKS = {"plain": [], "fabric": ["--fabric"], "proxies": ["--proxies", "--mode", "plugin"]}
 GENERATORS = {"foreign": "engine", "streams": "streams"}
 FORMS = ("straggler", "kineto", "systrace")
 PROGRAMS = os.path.join(ROOT, "build", "release", "ablation")
@@ -129,9 +131,9 @@ def record_all(directory, args):
     jobs = list(data_jobs(directory))
     for seed in args.drawn:
         jobs.append((os.path.join(directory, f"drawn-{seed}-{args.calls}.frames"), [os.path.join(PROGRAMS, "drawn"), "--list", "--calls", str(args.calls), "--seeds", f"{seed},{seed}"]))
-    for seed in args.seeds:
-        for layout in args.layouts:
-            jobs.append((os.path.join(directory, f"accuracy-{seed}-{args.one_in}-{layout}.frames"), [os.path.join(PROGRAMS, "accuracy"), "--list", "--one-in", str(args.one_in), "--seeds", f"{seed},{seed}", "--layout", layout]))
+    for seed, layout, network in itertools.product(args.seeds, args.layouts, args.networks):
+        program = [os.path.join(PROGRAMS, "accuracy"), "--list", "--one-in", str(args.one_in), "--seeds", f"{seed},{seed}", "--layout", layout]
+        jobs.append((os.path.join(directory, f"accuracy-{seed}-{args.one_in}-{layout}-{network}.frames"), program + NETWORKS[network]))
     seeds = {"foreign": args.foreign, "streams": args.streams}
     others = [(os.path.join(directory, f"{suite}-{form}-{seed}.frames"), suite, form, seed) for suite in seeds for form in FORMS for seed in seeds[suite]]
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
@@ -326,7 +328,8 @@ def main():
     parser.add_argument("--together", action="store_true", help="remove all these entries at once")
     parser.add_argument("--suites", default=",".join(SUITES), metavar="NAME,...")
     parser.add_argument("--seeds", type=numbers, default=numbers("21..22"), metavar="A..B", help="of played clusters")
-    parser.add_argument("--layouts", default="dp8,fsdp32,tp2-dp8,pp4-dp8,tp2-pp2-dp8,ep4-dp16,tp4-dp8-split", metavar="NAME,...")
+    parser.add_argument("--layouts", default="dp2,dp3,pp4-dp2,tp4-dp2,dp8,fsdp32,tp2-dp8,pp4-dp8,tp2-pp2-dp8,ep4-dp16,tp4-dp8-split", metavar="NAME,...")
+    parser.add_argument("--networks", default=",".join(NETWORKS), metavar="NAME,...", help="of played clusters: whose transfers are timed")
     parser.add_argument("--one-in", type=int, default=3, metavar="N", help="of the played clusters, one run of N")
     parser.add_argument("--drawn", type=numbers, default=numbers("1..30"), metavar="A..B", help="seeds of drawn scenarios")
     parser.add_argument("--calls", type=int, default=40000, metavar="N", help="calls of a drawn scenario, at most")
@@ -337,7 +340,7 @@ def main():
     parser.add_argument("--keys", action="store_true", help="print what changed")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    args.suites, args.layouts = args.suites.split(","), args.layouts.split(",")
+    args.suites, args.layouts, args.networks = args.suites.split(","), args.layouts.split(","), args.networks.split(",")
     if any(suite not in SUITES for suite in args.suites):
         parser.error(f"suites are {', '.join(SUITES)}")
     try:
