@@ -303,8 +303,7 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 	const double excess = excess_of(evidence, NT_STEP_METRIC_HOST);
 	const double step = evidence->value[NT_STEP_METRIC_STEP];
 	const double *value = evidence->value, *peers = evidence->peers;
-	const struct nt_past *own = &rank->track[NT_SERIES_OWN].past;
-	double was_blocked, grown = 0.0;
+	double was_blocked;
 
 	if (excess <= 0.0)
 		return false;
@@ -319,11 +318,8 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 	was_blocked = rank->metric_mean[NT_STEP_METRIC_BLOCKED] /
 		      fmax(1.0, rank->metric_mean[NT_STEP_METRIC_STEP]) *
 		      detect->step.past.value_centre;
-	/* More device work also lengthens the step, and the thread waits for it. */
-	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
-		grown = fmax(0.0, value[NT_STEP_METRIC_OWN] - own->value_centre);
-	return step - detect->step.past.value_centre - grown >= NT_EXPLAINS * excess &&
-	       value[NT_STEP_METRIC_BLOCKED] - was_blocked - grown <= (1.0 - NT_EXPLAINS) * excess;
+	return step - detect->step.past.value_centre >= NT_EXPLAINS * excess &&
+	       value[NT_STEP_METRIC_BLOCKED] - was_blocked <= (1.0 - NT_EXPLAINS) * excess;
 }
 
 static enum nt_step_metric metric_of(enum nt_series series)
