@@ -9,13 +9,14 @@
 #include "detect/incidents/network_loss.h"
 #include "detect/thresholds/thresholds.h"
 
-/* Any other incident says more, or will once it fires. */
-static bool is_said(const struct nt_detect *detect, bool or_pending)
+/* Any other incident says more, or will once it fires; uneven work says nothing of hosts. */
+static bool is_said(const struct nt_detect *detect, bool or_pending, bool of_hosts)
 {
 	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
 		const struct nt_detect_incident *incident = detect->incidents.open[i];
 
 		if (incident->family != NT_FAMILY_UNDECIDED &&
+		    (incident->family != NT_FAMILY_IMBALANCE || !of_hosts) &&
 		    (or_pending || incident->state == NT_INCIDENT_FIRING))
 			return true;
 	}
@@ -300,24 +301,26 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	const double least = (open ? NT_EXPLAINS : 1.0) * NT_LOST_SHARE;
 	const bool loses = open && open->state == NT_INCIDENT_FIRING &&
 			   nt_network_loss_is_named(detect, NT_FAMILY_UNDECIDED);
+	const bool said = is_said(detect, !open, false);
 	uint32_t rounds;
 	double lost;
 
 	(void)frame;
-	if (is_said(detect, false))
+	if (is_said(detect, false, false))
 		detect->step.said_ns = detect->end_ns;
-	if (is_said(detect, !open))
+	if (is_said(detect, !open, true))
 		return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
 	if (detect->step.round_steps <= 0.0)
 		return 0;
 	/* Once noted, a rank or job is noted until it deviates half as much. */
-	rank = loses ? NULL
-		     : find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE, false);
+	rank = loses || said
+		       ? NULL
+		       : find_marked(detect, (open ? NT_EXPLAINS : 1.0) * NT_MARKED_SHARE, false);
 	rounds = count_rounds(detect);
 	lost = lost_part(&detect->step, rounds);
 	if (rank)
 		return raise_rank(detect, rank, false);
-	if (lost >= least)
+	if (lost >= least && !said)
 		return raise_job(detect, &(struct loss){
 						 .onset_ns = nt_history_start(&detect->step.history,
 									      rounds - 1),

@@ -119,6 +119,29 @@ static void of_two_hosts_the_one_that_works_longer_is_noted(void **state)
 	}
 }
 
+/* The second stage has more work for its devices, and the host of its rank 3 is late. */
+static void uneven_stages_do_not_hide_a_late_host(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 2, 2, 65);
+	sim.jitter = 0.01;
+	for (uint32_t i = 0; i < 4; i++) {
+		sim.rank[i].tier = NT_FRAME_T3;
+		sim.rank[i].device *= i < 2 ? 1.0 : 1.4;
+	}
+	sim.rank[3].host += 20.0 * SIM_MS;
+	sim_pass(&sim, detect, LONG);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_IMBALANCE);
+	assert_names_rank(find_note(detect), 3);
+	assert_int_equal(find_note(detect)->class, NT_CLASS_HOST);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 /* Bursts of other jobs' traffic: steps are longer now and then, and no rank's work is. */
 static void lost_time_without_a_culprit_is_noted(void **state)
 {
@@ -199,6 +222,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_is_often_behind_is_noted),
 		cmocka_unit_test(a_recording_ends_with_what_it_has_too_little_of),
 		cmocka_unit_test(of_two_hosts_the_one_that_works_longer_is_noted),
+		cmocka_unit_test(uneven_stages_do_not_hide_a_late_host),
 		cmocka_unit_test(lost_time_without_a_culprit_is_noted),
 		cmocka_unit_test(a_job_with_hiccups_is_not_noted),
 		cmocka_unit_test(a_verdict_needs_no_note),
