@@ -68,6 +68,24 @@ static void code_gaps(struct nt_codec *codec, struct nt_completeness *gaps)
 	nt_code_real(codec, &gaps->missing_ns);
 }
 
+/* Far windows of an older format were counted by a wider width: healthy ranks seem never to be far. */
+static void forget_far_windows(struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++)
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			struct nt_track *track = &detect->rank[i].track[j];
+
+			track->far_given = (struct nt_far_rate){0};
+			if (detect->rank[i].in_incident)
+				continue;
+			track->far_own = (struct nt_far_own){0};
+			nt_cusum_clear(&track->rate);
+		}
+	for (uint32_t i = 0; i < detect->roles.groups; i++)
+		for (int j = 0; j < NT_SERIES_END; j++)
+			detect->roles.group[i].far_rate[j] = (struct nt_far_rate){0};
+}
+
 static void code_detect(struct nt_codec *codec, struct nt_detect *detect)
 {
 	nt_code_fixed(codec, &detect->job_hash);
@@ -148,6 +166,8 @@ int nt_detect_load(const struct nt_rules *rules, const uint8_t *data, size_t siz
 	code_detect(&codec, detect);
 	nt_code_fail(&codec, codec.at != codec.in_size);
 	r = codec.error;
+	if (r == 0 && codec.version < NT_STATE_RESIDUAL_WIDTH)
+		forget_far_windows(detect);
 	if (r == 0)
 		r = nt_detect_make_room(detect, detect->ranks);
 	if (r == 0)

@@ -22,6 +22,15 @@ static void forget_rank(struct nt_detect *detect, uint32_t index, bool sums)
 	}
 }
 
+static void forget_group_past(struct nt_group_past *past)
+{
+	if (!past)
+		return;
+	past->apart = 0;
+	for (int i = 0; i < NT_SERIES_END; i++)
+		past->residual_width[i] = (struct nt_ring){0};
+}
+
 void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
 {
 	for (uint32_t i = 0; i < group->members; i++) {
@@ -34,8 +43,7 @@ void nt_normal_forget_group(struct nt_detect *detect, struct nt_group *group)
 		for (uint32_t j = 0; j < rank->links; j++)
 			nt_network_forget(rank->link[j].comm);
 	}
-	if (group->past)
-		group->past->apart = 0;
+	forget_group_past(group->past);
 }
 
 void nt_normal_forget(struct nt_detect *detect, bool all)
@@ -58,8 +66,7 @@ void nt_normal_forget(struct nt_detect *detect, bool all)
 		nt_network_forget(detect->comm[i]);
 	nt_links_free(&detect->links);
 	for (uint32_t i = 0; i < detect->roles.groups; i++)
-		if (detect->roles.group[i].past)
-			detect->roles.group[i].past->apart = 0;
+		forget_group_past(detect->roles.group[i].past);
 	detect->step = (struct nt_detect_step){.step_ns = detect->step.step_ns,
 					       .history = history,
 					       .round_steps = detect->step.round_steps,

@@ -244,6 +244,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	const bool hurried = learns && c->space.two;
 	const struct nt_past *past = hurried ? &so_far : &track->past;
 	const bool has_past = hurried || past->ready;
+	const double shift_width = nt_stats_max(c->residual_width, past->peer_deviation_width);
 	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
 					.frame = c->detect->frames,
 					.peer_deviation = peer_deviation,
@@ -257,8 +258,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		level.cost = cost_of(c, rank, value, peer_deviation * base);
 		shift.peer_deviation =
 			peer_deviation - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
-		shift.z = shift.peer_deviation /
-			  nt_stats_max(c->residual_width, past->peer_deviation_width);
+		shift.z = shift.peer_deviation / shift_width;
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
 	} else if (has_past) {
@@ -297,6 +297,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	track->peers = c->sample > 1 ? peers : 0.0;
 	track->peer_deviation = peer_deviation;
 	track->width = c->mode == NT_MODE_PEERS ? c->width : own.width;
+	track->shift_width = c->mode == NT_MODE_PEERS ? shift_width : own.width;
 	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
 		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
 			      peer_deviation, value, c->detect->frames);

@@ -6,9 +6,10 @@
 #include "detect/baseline/peer_deviation.h"
 
 /*
- * Spread of the deviations from peers, each less the centre of the rank's past: the median of those of the
- * last rounds. Ranks that differ by nature have a wide contest, in which a change of one of them is small.
- * Returns the width of the contest while too few ranks have a past. Adds to the group's past.
+ * Spread of the deviations from peers, each less the centre of the rank's past: the median of the last rounds,
+ * and at least that of this one. Ranks that differ by nature have a wide contest, in which a change of one of
+ * them is small. The width of the contest while few ranks have a past or few rounds are known. Adds to the
+ * group's past.
  */
 double nt_residual_width(const struct nt_contest *c, const struct nt_step_metrics *step_metrics);
 

@@ -38,7 +38,11 @@ void nt_step_evidence_gather(const struct nt_detect *detect, struct nt_detect_ra
 {
 	/* In a round at another tier own work is unknown, not zero. */
 	const bool has_own = rank->track[NT_SERIES_OWN].frame == detect->frames;
-	const bool by_own = has_own && nt_track_is_judged(&rank->track[NT_SERIES_OWN]);
+	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+	/* Own work that is not judged may accuse by its past so far, or else the host is what may. */
+	const bool by_own = has_own && (nt_track_is_judged(own) ||
+					nt_track_sum(own, &detect->rules) >=
+						NT_EVIDENCE_FROM * detect->threshold);
 	const bool own_past =
 		rank->track[by_own ? NT_SERIES_OWN : NT_SERIES_HOST].mode == NT_MODE_PAST;
 	struct nt_rank_evidence *evidence = &rank->evidence;

@@ -77,6 +77,7 @@ struct nt_track {
 	double slow_cost; /* slow mean of the growth as part of the step */
 	struct nt_past past;
 	double value, peers, peer_deviation, width;
+	double shift_width; /* of the deviation minus its own centre; not saved */
 	double residual; /* cost beyond its usual one, part of the step */
 	uint8_t mode;
 	uint8_t tier; /* of the values; a change resets the track */
@@ -167,7 +168,7 @@ void nt_track_clear_sums(struct nt_track *track);
 double nt_track_sum(const struct nt_track *track, const struct nt_rules *rules);
 /* That of the rate, which needs no constant part: its increments are exact. */
 double nt_track_rate_sum(const struct nt_track *track, const struct nt_rules *rules);
-/* Whether it says anything about the rank: two populations of three or more without a past do not. */
+/* False in two populations of more than two ranks until the rank has a complete past. */
 bool nt_track_is_judged(const struct nt_track *track);
 /* The largest of the rank's sums. */
 double nt_detect_rank_sum(const struct nt_detect_rank *rank, const struct nt_rules *rules);

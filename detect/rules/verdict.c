@@ -22,15 +22,14 @@
  * Lower bound of the cost since the onset: the mean of a few noisy windows minus its standard
  * error. `was_peer_deviation` is the permanent part.
  */
-static double sure_cost(const struct nt_cusum *sum, const struct nt_track *track,
-			double was_peer_deviation)
+static double sure_cost(const struct nt_cusum *sum, double width, double was_peer_deviation)
 {
 	const double cost = nt_cusum_cost(sum), peer_deviation = nt_cusum_peer_deviation(sum);
 
 	if (peer_deviation <= 0.0)
 		return 0.0;
 	return cost / peer_deviation *
-	       (peer_deviation - was_peer_deviation - track->width / sqrt(sum->windows));
+	       (peer_deviation - was_peer_deviation - width / sqrt(sum->windows));
 }
 
 static bool is_high(const struct nt_cusum *sum, double threshold)
@@ -183,7 +182,7 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 	if (!rank->in_incident && now < NT_EXPLAINS * fmax(nt_cusum_peer_deviation(level),
 							   nt_cusum_peer_deviation(shift)))
 		return NULL;
-	if (is_high(shift, threshold) && sure_cost(shift, track, 0.0) >= floor_cost &&
+	if (is_high(shift, threshold) && sure_cost(shift, track->shift_width, 0.0) >= floor_cost &&
 	    grew(detect, rank, series, shift, track->past.value_centre))
 		return shift;
 	/* The level includes windows judged by peers, which its past does not contradict. */
@@ -194,7 +193,7 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 			   level->onset_frame, &was_peer_deviation, &was_value)) {
 		if (track->past.ready)
 			was_peer_deviation = nt_past_floor(&track->past, NT_PAST_MOST * floor_cost);
-		if (sure_cost(level, track, was_peer_deviation) >= floor_cost &&
+		if (sure_cost(level, track->width, was_peer_deviation) >= floor_cost &&
 		    grew(detect, rank, series, level, was_value))
 			return level;
 	}
@@ -303,7 +302,8 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 	const double excess = excess_of(evidence, NT_STEP_METRIC_HOST);
 	const double step = evidence->value[NT_STEP_METRIC_STEP];
 	const double *value = evidence->value, *peers = evidence->peers;
-	double was_blocked;
+	const struct nt_past *own = &rank->track[NT_SERIES_OWN].past;
+	double was_blocked, grown = 0.0;
 
 	if (excess <= 0.0)
 		return false;
@@ -318,8 +318,11 @@ static bool is_late_host(const struct nt_detect *detect, const struct nt_detect_
 	was_blocked = rank->metric_mean[NT_STEP_METRIC_BLOCKED] /
 		      fmax(1.0, rank->metric_mean[NT_STEP_METRIC_STEP]) *
 		      detect->step.past.value_centre;
-	return step - detect->step.past.value_centre >= NT_EXPLAINS * excess &&
-	       value[NT_STEP_METRIC_BLOCKED] - was_blocked <= (1.0 - NT_EXPLAINS) * excess;
+	/* More device work also lengthens the step, and the thread waits for it. */
+	if (rank->tier == NT_FRAME_T3 && own->ready && evidence->own_weight > 0.0)
+		grown = fmax(0.0, value[NT_STEP_METRIC_OWN] - own->value_centre);
+	return step - detect->step.past.value_centre - grown >= NT_EXPLAINS * excess &&
+	       value[NT_STEP_METRIC_BLOCKED] - was_blocked - grown <= (1.0 - NT_EXPLAINS) * excess;
 }
 
 static enum nt_step_metric metric_of(enum nt_series series)
@@ -408,6 +411,22 @@ static bool is_of_role(struct nt_detect *detect, const struct nt_detect_rank *ra
 	return true;
 }
 
+/*
+ * At T2 own work contains host work: normal own work means that no rank was delayed. It says nothing if it
+ * shows two populations of which none has a past. A late host is then beyond the slower one.
+ */
+static bool may_be_late_host(const struct nt_detect *detect, const struct nt_detect_rank *rank)
+{
+	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
+	const struct nt_group_past *past = detect->roles.group[rank->group].past;
+
+	if (rank->tier != NT_FRAME_T2)
+		return true;
+	return past && past->apart_high > 0.0 && !nt_track_is_judged(own) &&
+	       own->value - past->apart_high >=
+		       NT_EXPLAINS * excess_of(&rank->evidence, NT_STEP_METRIC_HOST);
+}
+
 static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 {
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
@@ -422,12 +441,8 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		if (proposal.class == NT_CLASS_COMPUTE)
 			proposal.cause = nt_gpu_cause(&rank->evidence);
 	} else {
-		/*
-		 * At T2 own work includes host work: normal own work means that no rank was
-		 * delayed. A window without the effect does not contradict recent ones.
-		 */
-		if ((rank->tier == NT_FRAME_T2 && nt_track_is_judged(track)) ||
-		    was_slow_itself(detect, track))
+		/* A window without the effect does not contradict recent ones. */
+		if (!may_be_late_host(detect, rank) || was_slow_itself(detect, track))
 			return 0;
 		series = NT_SERIES_HOST;
 		track = &rank->track[series];

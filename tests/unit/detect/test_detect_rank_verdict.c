@@ -164,7 +164,7 @@ static void who_was_always_so_against_its_own_past_is_not_accused(void **state)
 	own->shift.cost = own->shift.peer_deviation = detect->rules.size_floor;
 	assert_non_null(judged());
 	/* Its error is taken off. */
-	own->width = 0.0001;
+	own->shift_width = 0.0001;
 	assert_null(judged());
 }
 
@@ -222,7 +222,7 @@ static void against_its_own_past_half_must_not_be_everybodys(void **state)
 	own->peers = own->value;
 	own->shift.cost = own->shift.peer_deviation = detect->rules.size_floor;
 	assert_non_null(judged());
-	own->width = 0.0001;
+	own->shift_width = 0.0001;
 	assert_null(judged());
 }
 
@@ -370,9 +370,14 @@ static void host_work_counts_where_the_device_was_idle(void **state)
 	assert_true(judged()->cost == 64.0 / STEP);
 	rank->tier = NT_FRAME_T2;
 	assert_null(judged());
-	/* Own work of two populations of several ranks is not judged. */
+	/* Own work of two populations of several ranks is not judged: the rank is beyond both. */
+	detect->roles.group[rank->group].past->apart_high = 1000;
 	own->peers_seen = 2;
+	own->value = 1032;
 	assert_non_null(judged());
+	own->value = 1031;
+	assert_null(judged());
+	own->value = 1032;
 	own->past.ready = true;
 	assert_null(judged());
 	rank->tier = NT_FRAME_T1;
@@ -417,6 +422,15 @@ static void host_work_counts_where_the_step_grew_with_it(void **state)
 	rank->has_metric_mean = false;
 	assert_null(judged());
 	rank->has_metric_mean = true;
+	/* What the step grew by with the devices' work is not the host's. */
+	rank->tier = NT_FRAME_T3;
+	own->past.ready = true;
+	own->past.value_centre = value[NT_STEP_METRIC_OWN];
+	rank->evidence.own_weight = 1.0;
+	assert_non_null(judged());
+	own->past.value_centre--;
+	assert_null(judged());
+	rank->tier = NT_FRAME_T1;
 	detect->step.past.ready = false;
 	assert_null(judged());
 }

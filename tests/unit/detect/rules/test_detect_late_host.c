@@ -100,6 +100,25 @@ static void a_host_is_judged_where_own_work_shows_two_groups(void **state)
 	fail_msg("nobody is named");
 }
 
+/* The ranks of the slower group work longer than the one with a late host: nobody waits for that. */
+static void a_late_host_of_the_faster_group_is_not_named(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim.rank[i].tier = NT_FRAME_T2;
+		if (i > RANKS / 2)
+			sim.rank[i].device *= 1.2;
+	}
+	sim.rank[SLOW].host = 12.0 * SIM_MS;
+	sim_pass(&sim, detect, 60);
+	for (size_t i = 0; sim_firing(detect, i); i++)
+		assert_int_equal(sim_firing(detect, i)->culprits, 0);
+	end(&sim, detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +126,7 @@ int main(void)
 		cmocka_unit_test(where_hosts_differ_none_is_named),
 		cmocka_unit_test(outliers_that_cost_nothing_delay_no_verdict),
 		cmocka_unit_test(a_host_is_judged_where_own_work_shows_two_groups),
+		cmocka_unit_test(a_late_host_of_the_faster_group_is_not_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
