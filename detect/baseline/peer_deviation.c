@@ -22,10 +22,10 @@ uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metric
 }
 
 /* While learning: slower than its peers, and much slower than its own past so far. */
-static bool may_be_fault(const struct nt_contest *c, const struct nt_track *track,
+static bool may_be_fault(const struct nt_contest *c, const struct nt_track *track, double value,
 			 const struct nt_past *so_far)
 {
-	const double more = track->value - so_far->value_centre;
+	const double more = value - so_far->value_centre;
 
 	return track->level.sum > 0.0 && more >= c->detect->rules.size_floor * c->step &&
 	       more > NT_PAST_FAULT_WIDTHS * so_far->value_width * so_far->value_centre;
@@ -230,6 +230,23 @@ static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *r
 	return cost / c->step;
 }
 
+/*
+ * The past of a rank that became slow while it was learned stays incomplete: what exceeds it so far is
+ * evidence. `window` is the present one, `base` the divisor of its deviation.
+ */
+static void add_early_shift(const struct nt_contest *c, struct nt_track *track,
+			    const struct nt_past *so_far, double base,
+			    struct nt_cusum_window window)
+{
+	const struct nt_rules *rules = &c->detect->rules;
+
+	window.peer_deviation -= nt_past_floor(so_far, NT_PAST_MOST * rules->size_floor);
+	window.z = window.peer_deviation /
+		   nt_stats_max(c->residual_width, so_far->peer_deviation_width);
+	window.cost = nt_stats_min(window.cost, window.peer_deviation * base / c->step);
+	nt_cusum_add(&track->shift, rules, &window);
+}
+
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -250,6 +267,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 					.peer_deviation = peer_deviation,
 					.ceiling = c->ceiling};
 	struct nt_cusum_window shift;
+	bool may_learn;
 	const struct own own = compare_past(c, track, has_past ? past : NULL, value);
 
 	shift = level;
@@ -275,8 +293,11 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	adapt(c, track,
 	      nt_adaptation_is_far(level.z) && level.cost >= NT_COSTLY_PART * rules->size_floor);
 	nt_cusum_add(&track->level, rules, &level);
+	may_learn = !learns || !may_be_fault(c, track, value, &so_far);
 	if (has_past)
 		nt_cusum_add(&track->shift, rules, &shift);
+	else if (c->mode == NT_MODE_PEERS && learns && (!may_learn || track->shift.sum > 0.0))
+		add_early_shift(c, track, &so_far, base, level);
 	if ((c->mode == NT_MODE_PEERS || is_pair(c)) &&
 	    (learns || has_past || track->rate.sum > 0.0)) {
 		if (learns && track->past.count == NT_PAST_SOME && track->far_given.windows <= 0.0)
@@ -298,7 +319,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	track->peer_deviation = peer_deviation;
 	track->width = c->mode == NT_MODE_PEERS ? c->width : own.width;
 	track->shift_width = c->mode == NT_MODE_PEERS ? shift_width : own.width;
-	if (!rank->in_incident && !(learns && may_be_fault(c, track, &so_far)))
+	if (!rank->in_incident && may_learn)
 		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
 			      peer_deviation, value, c->detect->frames);
 	note_rank(c, rank, peer_deviation * base / c->step, track->growth * own.base);
@@ -452,49 +473,6 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 }
 
 /*
- * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence,
- * another batch. It is the growth on which they agreed last, or the least since, if that is more by
- * a width. A rank that becomes faster alone makes no other slow. An incomplete past will do, as a
- * fault may have kept it short; unknown while a rank has none. Ranks of a role that jumped have a
- * fault in common.
- */
-static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
-{
-	const struct nt_detect *detect = c->detect;
-	double low = INFINITY, high = -INFINITY, width = 0.0, *shared;
-	uint32_t n = 0;
-
-	if (c->n < 2 || !c->group->past || c->group->jumped ||
-	    (c->mode != NT_MODE_PAST && c->n > NT_ADAPTATION_FEW_RANKS))
-		return NAN;
-	shared = &c->group->past->shared[c->series];
-	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++) {
-		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
-		const struct nt_past *past = &rank->track[c->series].past;
-		struct nt_past so_far;
-		double growth;
-
-		if (!nt_contest_holds(c, rank))
-			continue;
-		if (!past->ready &&
-		    nt_past_so_far(past, nt_detect_rank_lesson(detect, rank, c->series), &so_far))
-			past = &so_far;
-		else if (!past->ready)
-			return NAN;
-		if (rank->track[c->series].tier != c->tier)
-			return NAN;
-		growth = (c->value[n++] - past->value_centre) /
-			 nt_peer_deviation_base(&detect->rules, past->value_centre, c->step);
-		low = fmin(low, growth);
-		high = fmax(high, growth);
-		width = fmax(width, past->value_width);
-	}
-	if (high - low <= NT_COSTLY_PART * detect->rules.size_floor * (1.0 + high))
-		*shared += NT_SHARED_PART * (low - *shared);
-	return low - *shared > width ? low : *shared;
-}
-
-/*
  * Two or three ranks do not show which of them is normal. The devices of their partners have the
  * same work: their values of this frame or the last one, appended to `sample`. Returns their number.
  */
@@ -588,7 +566,6 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
 		compare_two(c, sorted);
-	c->shared = find_shared(c, step_metrics);
 	if (c->series == NT_SERIES_OWN)
 		find_longest(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *

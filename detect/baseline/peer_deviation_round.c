@@ -149,6 +149,49 @@ static double median_starved(const struct nt_detect *detect,
 	return nt_stats_median_of(starved, n);
 }
 
+/*
+ * What the work of all ranks of a role grew by is the program's: a new phase, a longer sequence,
+ * another batch. It is the growth on which they agreed last, or the least since, if that is more by
+ * a width. A rank that becomes faster alone makes no other slow. An incomplete past will do, as a
+ * fault may have kept it short; unknown while a rank has none. Ranks of a role that jumped have a
+ * fault in common.
+ */
+static double find_shared(const struct nt_contest *c, const struct nt_step_metrics *step_metrics)
+{
+	const struct nt_detect *detect = c->detect;
+	double low = INFINITY, high = -INFINITY, width = 0.0, *shared;
+	uint32_t n = 0;
+
+	if (c->n < 2 || !c->group->past || c->group->jumped ||
+	    (c->mode != NT_MODE_PAST && c->n > NT_ADAPTATION_FEW_RANKS))
+		return NAN;
+	shared = &c->group->past->shared[c->series];
+	for (uint32_t i = 0; i < step_metrics->n && n < c->n; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
+		const struct nt_past *past = &rank->track[c->series].past;
+		struct nt_past so_far;
+		double growth;
+
+		if (!nt_contest_holds(c, rank))
+			continue;
+		if (!past->ready &&
+		    nt_past_so_far(past, nt_detect_rank_lesson(detect, rank, c->series), &so_far))
+			past = &so_far;
+		else if (!past->ready)
+			return NAN;
+		if (rank->track[c->series].tier != c->tier)
+			return NAN;
+		growth = (c->value[n++] - past->value_centre) /
+			 nt_peer_deviation_base(&detect->rules, past->value_centre, c->step);
+		low = fmin(low, growth);
+		high = fmax(high, growth);
+		width = fmax(width, past->value_width);
+	}
+	if (high - low <= NT_COSTLY_PART * detect->rules.size_floor * (1.0 + high))
+		*shared += NT_SHARED_PART * (low - *shared);
+	return low - *shared > width ? low : *shared;
+}
+
 /* Judges each rank in all its contests, then its own state. */
 static void judge_ranks(struct nt_detect *detect, const struct nt_step_metrics *step_metrics,
 			struct nt_contest *contest)
@@ -320,6 +363,7 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 						 : median_starved(detect, &step_metrics, c);
 		nt_contest_compare(c, &step_metrics);
 		c->residual_width = nt_residual_width(c, &step_metrics);
+		c->shared = find_shared(c, &step_metrics);
 	}
 	judge_ranks(detect, &step_metrics, contest);
 	if (own->n < 2 || own->n >= live) {

@@ -159,8 +159,9 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 	const struct nt_track *track = &rank->track[series];
 	const struct nt_cusum *level = &track->level, *shift = &track->shift;
 	const struct nt_job_wide *wide = &detect->step.job_wide[series];
+	const struct nt_lesson *lesson = nt_detect_rank_lesson(detect, rank, series);
 	const double step = rank->step_metric[NT_STEP_METRIC_STEP];
-	double was_peer_deviation, was_value, threshold, now, settled_cost;
+	double was_peer_deviation, was_value = 0.0, threshold, now, settled_cost;
 
 	if (track->frame != detect->frames || fmax(level->sum, shift->sum) < detect->threshold)
 		return NULL;
@@ -183,14 +184,16 @@ static const struct nt_cusum *find_lasting(struct nt_detect *detect,
 							   nt_cusum_peer_deviation(shift)))
 		return NULL;
 	if (is_high(shift, threshold) && sure_cost(shift, track->shift_width, 0.0) >= floor_cost &&
-	    grew(detect, rank, series, shift, track->past.value_centre))
+	    (track->mode == NT_MODE_PAST || nt_past_before(&track->past, lesson, shift->onset_frame,
+							   &was_peer_deviation, &was_value)) &&
+	    grew(detect, rank, series, shift, was_value))
 		return shift;
 	/* The level includes windows judged by peers, which its past does not contradict. */
 	if (track->mode == NT_MODE_PAST || !is_high(level, threshold) ||
 	    nt_cusum_cost(level) < floor_cost)
 		return NULL;
-	if (nt_past_before(&track->past, nt_detect_rank_lesson(detect, rank, series),
-			   level->onset_frame, &was_peer_deviation, &was_value)) {
+	if (nt_past_before(&track->past, lesson, level->onset_frame, &was_peer_deviation,
+			   &was_value)) {
 		if (track->past.ready)
 			was_peer_deviation = nt_past_floor(&track->past, NT_PAST_MOST * floor_cost);
 		if (sure_cost(level, track->width, was_peer_deviation) >= floor_cost &&

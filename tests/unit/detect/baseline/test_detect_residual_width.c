@@ -2,6 +2,8 @@
 /* Changes of ranks that differ by nature. */
 #include "tests/unit/detect/detect_frames.h"
 
+#include "detect/thresholds/thresholds.h"
+
 enum {
 	RANKS = 8,
 	SLOW = 3,
@@ -58,6 +60,27 @@ static void ranks_that_differ_by_nature_are_not_named(void **state)
 	}
 }
 
+/*
+ * It is 1.3 % slower than the others by nature, which costs nothing, and its past is one window short. The
+ * sum of its level began long before the fault.
+ */
+static void a_fault_before_the_past_is_complete_is_a_change(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	sim.jitter = 0.0005;
+	for (uint32_t i = 0; i < RANKS; i++)
+		sim.rank[i].device = 70.0 * SIM_MS * (i == SLOW ? 1.013 : 1.0);
+	sim_pass(&sim, detect, NT_PAST_WINDOWS - 1);
+	sim.rank[SLOW].device *= 1.4;
+	assert_in_range(sim_run(&sim, detect, 14), 5, 9);
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 /* Longer sequences, of which each rank has another part: who had most work now has least. */
 static void a_phase_in_which_the_ranks_change_places_accuses_nobody(void **state)
 {
@@ -81,6 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slowing_rank_is_named_before_it_leaves_their_spread),
 		cmocka_unit_test(ranks_that_differ_by_nature_are_not_named),
+		cmocka_unit_test(a_fault_before_the_past_is_complete_is_a_change),
 		cmocka_unit_test(a_phase_in_which_the_ranks_change_places_accuses_nobody),
 	};
 
