@@ -289,6 +289,19 @@ static int check_level(struct nt_detect *detect, struct nt_detect_incident *open
 	return nt_incidents_raise(detect, &proposal);
 }
 
+/* Whether all observed ranks are named already, and so do not represent the job. */
+static bool are_all_named(const struct nt_detect *detect)
+{
+	for (uint32_t i = 0; i < detect->ranks; i++) {
+		const struct nt_detect_rank *rank = &detect->rank[i];
+
+		if (detect->frames - rank->seen_frame < NT_FRESH_FRAMES && !rank->ended &&
+		    !rank->in_incident)
+			return false;
+	}
+	return true;
+}
+
 int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
@@ -310,6 +323,8 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		nt_normal_forget(detect, false);
 		return r;
 	}
+	if (are_all_named(detect))
+		return check_level(detect, open);
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
 		const struct nt_job_wide *wide = &step->job_wide[series];
 		const enum nt_step_metric item =
