@@ -125,8 +125,12 @@ def data_jobs(directory):
         yield os.path.join(directory, f"data-{name}.frames"), [os.path.join(PROGRAMS, "neutracer"), "analyze", "--json", path]
 
 
+def suite_of(path):
+    return os.path.basename(path).split("-")[0]
+
+
 def record_all(directory, args):
-    """Records what is not recorded yet."""
+    """Records what the suites need and is not recorded yet."""
     os.makedirs(directory, exist_ok=True)
     jobs = list(data_jobs(directory))
     for seed in args.drawn:
@@ -136,6 +140,8 @@ def record_all(directory, args):
         jobs.append((os.path.join(directory, f"accuracy-{seed}-{args.one_in}-{layout}-{network}.frames"), program + NETWORKS[network]))
     seeds = {"foreign": args.foreign, "streams": args.streams}
     others = [(os.path.join(directory, f"{suite}-{form}-{seed}.frames"), suite, form, seed) for suite in seeds for form in FORMS for seed in seeds[suite]]
+    jobs = [job for job in jobs if suite_of(job[0]) in args.suites]
+    others = [job for job in others if job[1] in args.suites]
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         done = [pool.submit(record, job) for job in jobs if not os.path.exists(job[0] + ".txt")]
         done += [pool.submit(foreign, job) for job in others if not os.path.exists(job[0] + ".txt")]
@@ -144,7 +150,7 @@ def record_all(directory, args):
     files = {suite: [] for suite in SUITES}
     for path in [job[0] for job in jobs + others]:
         if os.path.exists(path):
-            files[os.path.basename(path).split("-")[0]].append(path)
+            files[suite_of(path)].append(path)
     return files
 
 
