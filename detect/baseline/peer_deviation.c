@@ -110,6 +110,9 @@ static void count_far(struct nt_contest *c, struct nt_track *track, const struct
 			track->far_own = (struct nt_far_own){0};
 		}
 		gain = nt_far_rate_gain(&others, &rest, &track->far_own, least, size);
+		/* The threshold allows for a start in any window. Sums start in far ones only. */
+		if (is_far && track->rate.sum <= 0.0 && !c->foremost)
+			gain += nt_far_rate_start();
 		track->far_own.windows[is_far ? size : 0]++;
 		if (is_far)
 			nt_far_rhythm_add(&track->rhythm, place_of(c, &window),

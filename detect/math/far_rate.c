@@ -162,6 +162,11 @@ double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_ra
 	return log(faulty[size] / healthy[size]) / nt_cusum_exponent();
 }
 
+double nt_far_rate_start(void)
+{
+	return -log(NT_FAR_RATE_FAULTY) / nt_cusum_exponent();
+}
+
 static double tolerance_of(double window)
 {
 	return nt_stats_max(1.0, window);

@@ -42,6 +42,11 @@ struct nt_far_own {
 bool nt_far_own_suffices(const struct nt_far_own *own);
 
 /*
+ * What is added to a sum that starts in a far window. If it starts in any window, its chance to reach A is
+ * 1/A at most; if only in far ones, it is the share of these on a faulty rank, NT_FAR_RATE_FAULTY, of 1/A.
+ */
+double nt_far_rate_start(void);
+/*
  * The increment of a CUSUM whose tail decays with nt_cusum_exponent(), for a window of this
  * size; one below `least` is not far. It is the logarithm of the likelihood ratio of a faulty to a
  * healthy rank (Page, 1954), divided by that exponent. A faulty rank is far in NT_FAR_RATE_FAULTY of

@@ -23,10 +23,13 @@ static double largest_sum(struct nt_far_rate *rate, double part, uint32_t window
 
 	for (uint32_t i = 0; i < windows; i++) {
 		const uint8_t size = sim_uniform(&sim) < part;
+		double start = 0.0;
 
-		if (sum <= 0.0)
+		if (sum <= 0.0) {
 			own = (struct nt_far_own){0};
-		sum = fmax(0.0, sum + nt_far_rate_gain(rate, &unknown, &own, 1, size));
+			start = size ? nt_far_rate_start() : 0.0;
+		}
+		sum = fmax(0.0, sum + start + nt_far_rate_gain(rate, &unknown, &own, 1, size));
 		own.windows[size]++;
 		most = fmax(most, sum);
 	}
@@ -58,6 +61,33 @@ static void healthy_ranks_stay_below_the_threshold_at_any_rate(void **state)
 
 		assert_true(largest_sum(&rate, part, 1000000, 40 + (uint64_t)i) < threshold);
 	}
+}
+
+/* How often a healthy rank's sum reaches a threshold of one in thirty, per window: less often. */
+static void a_start_keeps_the_rate_of_false_alarms(void **state)
+{
+	const double reached = log(30.0) / nt_cusum_exponent();
+	const uint32_t windows = 2000000;
+	struct nt_far_rate rate = watch(0.02, 8000);
+	struct sim sim = {.seed = 12};
+	struct nt_far_own own = {0};
+	uint32_t alarms = 0;
+	double sum = 0.0;
+
+	(void)state;
+	for (uint32_t i = 0; i < windows; i++) {
+		const uint8_t size = sim_uniform(&sim) < 0.02;
+
+		if (sum <= 0.0)
+			own = (struct nt_far_own){0};
+		sum += (sum <= 0.0 && size ? nt_far_rate_start() : 0.0) +
+		       nt_far_rate_gain(&rate, &unknown, &own, 1, size);
+		own.windows[size]++;
+		alarms += sum >= reached;
+		if (sum <= 0.0 || sum >= reached)
+			sum = 0.0;
+	}
+	assert_in_range(alarms, 1, windows / 1000);
 }
 
 static void a_tenth_of_the_windows_is_found_within_a_hundred(void **state)
@@ -272,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(healthy_ranks_stay_below_the_threshold_at_any_rate),
+		cmocka_unit_test(a_start_keeps_the_rate_of_false_alarms),
 		cmocka_unit_test(a_tenth_of_the_windows_is_found_within_a_hundred),
 		cmocka_unit_test(where_all_are_far_at_times_one_that_is_proves_nothing),
 		cmocka_unit_test(a_few_healthy_windows_do_not_make_one_far_window_decide),

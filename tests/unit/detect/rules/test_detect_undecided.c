@@ -3,7 +3,7 @@
 #include "tests/unit/detect/detect_frames.h"
 
 enum {
-	SHORT = 44,
+	SHORT = 41,
 	LEARN = 40,
 	LONG = 200, /* windows */
 };
