@@ -26,6 +26,9 @@ double nt_residual_width(const struct nt_contest *c, const struct nt_step_metric
 	const struct nt_detect *detect = c->detect;
 	const struct nt_rules *rules = &detect->rules;
 	const double base = nt_peer_deviation_base(rules, c->centre, c->step);
+	/* Of many ranks a part shows their spread as well. */
+	const bool all = c->n == step_metrics->n;
+	const uint32_t stride = all ? 1 + c->n / NT_RESIDUAL_RANKS : 1;
 	double *residual = detect->scratch.f, width;
 	struct nt_ring *last;
 	uint32_t n = 0, at = 0;
@@ -33,15 +36,16 @@ double nt_residual_width(const struct nt_contest *c, const struct nt_step_metric
 	if (c->mode != NT_MODE_PEERS || c->sample < NT_WIDTH_RANKS)
 		return c->width;
 	last = &c->group->past->residual_width[c->series];
-	for (uint32_t i = 0; i < step_metrics->n && at < c->n; i++) {
+	for (uint32_t i = 0; i < step_metrics->n && at < c->n; i += stride) {
 		const struct nt_detect_rank *rank = &detect->rank[step_metrics->index[i]];
 		const struct nt_past *past;
 		struct nt_past so_far;
 		double value, peers;
 
-		if (!nt_contest_holds(c, rank))
+		if (!all && !nt_contest_holds(c, rank))
 			continue;
-		value = c->value[at++];
+		value = c->value[at];
+		at += stride;
 		past = find_past(c, rank, &so_far);
 		if (!past)
 			continue;
