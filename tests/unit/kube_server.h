@@ -168,8 +168,9 @@ static inline void *kube_accept(void *data)
 		assert(connection);
 		*connection = (struct kube_connection){server, fd};
 		server->connection[n] = fd;
-		assert(!pthread_create(&server->thread[n], NULL, kube_serve, connection));
+		/* Before it answers: a test may have all replies before this thread runs again. */
 		atomic_store(&server->connections, n + 1);
+		assert(!pthread_create(&server->thread[n], NULL, kube_serve, connection));
 	}
 }
 
