@@ -3,6 +3,7 @@
 #include "tests/unit/detect/detect_frames.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "common/base/codec.h"
 #include "common/base/hash.h"
@@ -340,6 +341,46 @@ static void numbers_survive_and_lies_do_not(void **state)
 }
 
 /*
+ * tests/golden/detect/format-27.state: eight ranks after 42 windows, of which rank 5 is 1.3 times as slow
+ * since two. The loaded detector names it, and writes the present format.
+ */
+static void a_state_of_an_older_format_goes_on(void **state)
+{
+	static uint8_t old[16384];
+	struct nt_detect *detect = NULL, *before = sim_detect();
+	const struct nt_rules rules = nt_rules_default();
+	FILE *file = fopen("tests/golden/detect/format-27.state", "rb");
+	uint8_t *data = NULL;
+	size_t size;
+	struct sim sim;
+
+	(void)state;
+	assert_non_null(file);
+	size = fread(old, 1, sizeof(old), file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(old[8], 27);
+	assert_int_equal(nt_detect_load(&rules, old, size, &detect), 0);
+	/* The frames that it was made of. */
+	sim_init(&sim, 8, 91);
+	sim.jitter = 0.02;
+	sim_pass(&sim, before, 40);
+	sim.rank[5].device *= 1.3;
+	sim_pass(&sim, before, 2);
+	assert_int_equal(detect->end_ns, before->end_ns);
+	/* Its far windows were counted by other widths. */
+	assert_true(before->roles.group[0].far_rate[NT_SERIES_OWN].windows > 0.0);
+	assert_true(detect->roles.group[0].far_rate[NT_SERIES_OWN].windows == 0.0);
+	assert_in_range(sim_run(&sim, detect, 20), 2, 10);
+	assert_names_rank(sim_firing(detect, 0), 5);
+	assert_int_equal(nt_detect_save(detect, &data, &size), 0);
+	assert_int_equal(data[8], 28);
+	free(data);
+	nt_detect_free(before);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/*
  * What is not saved is forgotten at a restart, and what is saved must be read by the next release: a
  * change of the size is a change of the format, and of its version. Read the difference, then pin it.
  */
@@ -397,6 +438,7 @@ static void when_a_communicator_last_moved_is_known_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_state_of_an_older_format_goes_on),
 		cmocka_unit_test(the_size_of_a_saved_state_is_pinned),
 		cmocka_unit_test(a_loaded_state_goes_on_to_the_byte),
 		cmocka_unit_test(when_a_communicator_last_moved_is_known_again),
