@@ -233,23 +233,6 @@ static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *r
 	return cost / c->step;
 }
 
-/*
- * The past of a rank that became slow while it was learned stays incomplete: what exceeds it so far is
- * evidence. `window` is the present one, `base` the divisor of its deviation.
- */
-static void add_early_shift(const struct nt_contest *c, struct nt_track *track,
-			    const struct nt_past *so_far, double base,
-			    struct nt_cusum_window window)
-{
-	const struct nt_rules *rules = &c->detect->rules;
-
-	window.peer_deviation -= nt_past_floor(so_far, NT_PAST_MOST * rules->size_floor);
-	window.z = window.peer_deviation /
-		   nt_stats_max(c->residual_width, so_far->peer_deviation_width);
-	window.cost = nt_stats_min(window.cost, window.peer_deviation * base / c->step);
-	nt_cusum_add(&track->shift, rules, &window);
-}
-
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
@@ -264,7 +247,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	const bool hurried = learns && c->space.two;
 	const struct nt_past *past = hurried ? &so_far : &track->past;
 	const bool has_past = hurried || past->ready;
-	const double shift_width = nt_stats_max(c->residual_width, past->peer_deviation_width);
+	const struct nt_past *usual = learns ? &so_far : past;
+	const double shift_width = nt_stats_max(c->residual_width, usual->peer_deviation_width);
 	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
 					.frame = c->detect->frames,
 					.peer_deviation = peer_deviation,
@@ -278,7 +262,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		level.z = peer_deviation / c->width;
 		level.cost = cost_of(c, rank, value, peer_deviation * base);
 		shift.peer_deviation =
-			peer_deviation - nt_past_floor(past, NT_PAST_MOST * rules->size_floor);
+			peer_deviation - nt_past_floor(usual, NT_PAST_MOST * rules->size_floor);
 		shift.z = shift.peer_deviation / shift_width;
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		track->residual = has_past && !track->always ? shift.cost : level.cost;
@@ -297,17 +281,15 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	      nt_adaptation_is_far(level.z) && level.cost >= NT_COSTLY_PART * rules->size_floor);
 	nt_cusum_add(&track->level, rules, &level);
 	may_learn = !learns || !may_be_fault(c, track, value, &so_far);
-	if (has_past)
+	/* A past that a fault keeps from being completed stays what it is so far. */
+	if (has_past || (c->mode == NT_MODE_PEERS && (!may_learn || track->shift.sum > 0.0)))
 		nt_cusum_add(&track->shift, rules, &shift);
-	else if (c->mode == NT_MODE_PEERS && learns && (!may_learn || track->shift.sum > 0.0))
-		add_early_shift(c, track, &so_far, base, level);
 	if ((c->mode == NT_MODE_PEERS || is_pair(c)) &&
 	    (learns || has_past || track->rate.sum > 0.0)) {
 		if (learns && track->past.count == NT_PAST_SOME && track->far_given.windows <= 0.0)
 			count_far_before(c, rank, track, &so_far, base, shift);
 		shift.peer_deviation =
-			peer_deviation -
-			nt_stats_max(0.0, (learns ? &so_far : past)->peer_deviation_centre);
+			peer_deviation - nt_stats_max(0.0, usual->peer_deviation_centre);
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		count_far(c, track, past, shift);
 	}

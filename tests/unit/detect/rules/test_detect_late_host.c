@@ -76,18 +76,23 @@ static void outliers_that_cost_nothing_delay_no_verdict(void **state)
 	}
 }
 
-/* Of two groups that differ from the start nobody knows which is normal: own work proves nothing. */
+/* Own work of all is observed with their hosts, and from rank `first` on it takes 1.2 times as long. */
+static void slow_group(struct sim *sim, uint32_t first)
+{
+	for (uint32_t i = 0; i < RANKS; i++) {
+		sim->rank[i].tier = NT_FRAME_T2;
+		sim->rank[i].device *= i < first ? 1.0 : 1.2;
+	}
+}
+
+/* Which of two groups is normal is unknown if they differ from the start: own work proves nothing. */
 static void a_host_is_judged_where_own_work_shows_two_groups(void **state)
 {
 	struct sim sim;
 	struct nt_detect *detect = start(&sim);
 
 	(void)state;
-	for (uint32_t i = 0; i < RANKS; i++) {
-		sim.rank[i].tier = NT_FRAME_T2;
-		if (i >= RANKS / 2)
-			sim.rank[i].device *= 1.2;
-	}
+	slow_group(&sim, RANKS / 2);
 	sim.rank[SLOW].host = 40.0 * SIM_MS;
 	sim_pass(&sim, detect, 60);
 	for (size_t i = 0; sim_firing(detect, i); i++)
@@ -97,25 +102,38 @@ static void a_host_is_judged_where_own_work_shows_two_groups(void **state)
 			end(&sim, detect);
 			return;
 		}
-	fail_msg("nobody is named");
+	fail_msg("no rank is named");
 }
 
-/* The ranks of the slower group work longer than the one with a late host: nobody waits for that. */
+/* The ranks of the slower group work longer than the one with a late host: the job does not wait for that. */
 static void a_late_host_of_the_faster_group_is_not_named(void **state)
 {
 	struct sim sim;
 	struct nt_detect *detect = start(&sim);
 
 	(void)state;
-	for (uint32_t i = 0; i < RANKS; i++) {
-		sim.rank[i].tier = NT_FRAME_T2;
-		if (i > RANKS / 2)
-			sim.rank[i].device *= 1.2;
-	}
+	slow_group(&sim, RANKS / 2 + 1);
 	sim.rank[SLOW].host = 12.0 * SIM_MS;
 	sim_pass(&sim, detect, 60);
 	for (size_t i = 0; sim_firing(detect, i); i++)
 		assert_int_equal(sim_firing(detect, i)->culprits, 0);
+	end(&sim, detect);
+}
+
+/* Its past so far accuses it, and shows by how much: its peers' median is as long as its work now. */
+static void a_rank_that_joins_the_slower_group_is_compared_with_its_past(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start(&sim);
+
+	(void)state;
+	slow_group(&sim, RANKS / 2);
+	sim_pass(&sim, detect, 12);
+	sim.rank[SLOW].device *= 1.2;
+	assert_in_range(sim_run(&sim, detect, 30), 3, 20);
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+	assert_true(sim_firing(detect, 0)->evidence[0].peers < 72.0);
 	end(&sim, detect);
 }
 
@@ -127,6 +145,7 @@ int main(void)
 		cmocka_unit_test(outliers_that_cost_nothing_delay_no_verdict),
 		cmocka_unit_test(a_host_is_judged_where_own_work_shows_two_groups),
 		cmocka_unit_test(a_late_host_of_the_faster_group_is_not_named),
+		cmocka_unit_test(a_rank_that_joins_the_slower_group_is_compared_with_its_past),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
