@@ -48,9 +48,12 @@ static uint32_t number_kinds(const struct nt_kineto_rank *rank, struct keyed *ke
 	}
 	qsort(keyed, rank->comms, sizeof(*keyed), by_key);
 	for (uint32_t i = 0; i < rank->comms; i++) {
+		const uint64_t bytes = rank->comm[keyed[i].at]->bytes;
+
 		kinds += i == 0 || keyed[i].key != keyed[i - 1].key;
 		call[keyed[i].at] = kinds - 1;
-		shape[kinds - 1] = keyed[i].shape;
+		shape[kinds - 1] =
+			(bytes < UINT32_MAX ? bytes : UINT32_MAX) << 32 | keyed[i].shape >> 32;
 	}
 	return kinds;
 }

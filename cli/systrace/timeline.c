@@ -191,12 +191,12 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 	if (!first)
 		return -ENOMEM;
 	r = find_period(markers, &period);
-	if (r == 0 && period.calls == 1)
+	if (r == 0 && (period.calls == 1 || period.doubtful))
 		r = find_bursts(markers, first, &burst);
 	if (r < 0)
 		return r;
 	if (burst)
-		period.calls = burst;
+		period = (struct nt_period){.calls = burst};
 	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
 	if (!steps->step)
 		return -ENOMEM;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sysTrace's markers of all ranks: periods, frames, peers, and what is missing. */
+/* sysTrace's markers of all ranks: frames, peers, and what is missing. */
 #include <errno.h>
 #include <math.h>
 
-#include "cli/readers/period.h"
 #include "cli/readers/trace.h"
 #include "cli/replay/replay.h"
 #include "cli/systrace/grid.h"
@@ -11,100 +10,6 @@
 #include "common/base/buf.h"
 #include "proto/wire.h"
 #include "tests/unit/cli/systrace_files.h"
-
-/* ---- periods ------------------------------------------------------------------------------ */
-
-/* A letter a call; capital ones are the small calls. */
-static void call(struct nt_buf *calls, const char *unit, int times)
-{
-	for (int i = 0; i < times; i++)
-		assert_int_equal(nt_buf_append(calls, unit, strlen(unit)), 0);
-}
-
-static struct nt_period find_period(struct nt_buf *calls)
-{
-	struct nt_period period = {0};
-	uint64_t shape[128];
-	uint32_t kind[4096];
-
-	assert_true(calls->len <= 4096);
-	for (size_t i = 0; i < calls->len; i++)
-		kind[i] = calls->data[i];
-	for (uint32_t i = 0; i < 128; i++)
-		shape[i] = i;
-	assert_int_equal(nt_period_find(kind, calls->len, shape, 128, &period), 0);
-	calls->len = 0;
-	return period;
-}
-
-static void a_step_is_the_period_of_the_calls(void **state)
-{
-	nt_autobuf struct nt_buf calls = {0};
-	struct nt_period period;
-
-	(void)state;
-	call(&calls, "abcD", 30);
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 4);
-	assert_true(period.has_anchor);
-	assert_int_equal(period.anchor, 'D');
-
-	/* Nothing comes once. */
-	call(&calls, "aabbb", 30);
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 5);
-	assert_false(period.has_anchor);
-
-	call(&calls, "a", 300);
-	assert_int_equal(find_period(&calls).calls, 1);
-	assert_int_equal(find_period(&calls).calls, 1);
-	call(&calls, "abcdefghijk", 1);
-	assert_int_equal(find_period(&calls).calls, 1);
-}
-
-/* A barrier beside each 17th step is a call of the step's own kind: 17 steps fit better, and are none. */
-static void a_barrier_beside_some_steps_does_not_join_them(void **state)
-{
-	nt_autobuf struct nt_buf calls = {0};
-	struct nt_period period;
-
-	(void)state;
-	for (int i = 0; i < 21; i++) {
-		call(&calls, "aaabababC", 17);
-		call(&calls, "C", 1);
-	}
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 9);
-	assert_true(period.has_anchor);
-	assert_int_equal(period.anchor, 'C');
-}
-
-static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
-{
-	nt_autobuf struct nt_buf calls = {0};
-	struct nt_period period;
-
-	(void)state;
-	/* Fifty layers that are alike, and a norm: the layer fits as well, almost. */
-	for (int step = 0; step < 30; step++) {
-		call(&calls, "ab", 50);
-		call(&calls, "N", 1);
-	}
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 101);
-	assert_int_equal(period.anchor, 'N');
-
-	/* A checkpoint every tenth step. */
-	call(&calls, "zzzyyyx", 1);
-	for (int step = 0; step < 60; step++) {
-		call(&calls, "aabbccN", 1);
-		if (step % 10 == 9)
-			call(&calls, "k", 1);
-	}
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 7);
-	assert_int_equal(period.anchor, 'N');
-}
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
@@ -550,9 +455,6 @@ static void communicators_beyond_the_cap_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_step_is_the_period_of_the_calls),
-		cmocka_unit_test(a_barrier_beside_some_steps_does_not_join_them),
-		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
 		cmocka_unit_test(every_time_falls_into_a_frame_that_ends_no_sooner),
 		cmocka_unit_test(
 			those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline),

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The step of a sequence of calls (cli/readers/period.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/readers/period.h"
+#include "common/base/buf.h"
+
+/* A letter a call; capital ones are the small calls. */
+static void call(struct nt_buf *calls, const char *unit, int times)
+{
+	for (int i = 0; i < times; i++)
+		assert_int_equal(nt_buf_append(calls, unit, strlen(unit)), 0);
+}
+
+static struct nt_period find_period(struct nt_buf *calls)
+{
+	struct nt_period period = {0};
+	uint64_t shape[128];
+	uint32_t kind[4096];
+
+	assert_true(calls->len <= 4096);
+	for (size_t i = 0; i < calls->len; i++)
+		kind[i] = calls->data[i];
+	for (uint32_t i = 0; i < 128; i++)
+		shape[i] = (i >= 'A' && i <= 'Z' ? 4ULL : 1000000ULL) << 32 | i;
+	assert_int_equal(nt_period_find(kind, calls->len, shape, 128, &period), 0);
+	calls->len = 0;
+	return period;
+}
+
+static void a_step_is_the_period_of_the_calls(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	call(&calls, "abcD", 30);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 4);
+	assert_true(period.has_anchor);
+	assert_int_equal(period.anchor, 'D');
+
+	/* Nothing comes once. */
+	call(&calls, "aabbb", 30);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 5);
+	assert_false(period.has_anchor);
+
+	call(&calls, "a", 300);
+	assert_int_equal(find_period(&calls).calls, 1);
+	assert_int_equal(find_period(&calls).calls, 1);
+	call(&calls, "abcdefghijk", 1);
+	assert_int_equal(find_period(&calls).calls, 1);
+}
+
+/* A barrier beside each 17th step is a call of the step's own kind: 17 steps fit better, and are none. */
+static void a_barrier_beside_some_steps_does_not_join_them(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	for (int i = 0; i < 21; i++) {
+		call(&calls, "aaabababC", 17);
+		call(&calls, "C", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 9);
+	assert_true(period.has_anchor);
+	assert_int_equal(period.anchor, 'C');
+}
+
+static void how_a_job_starts_and_what_it_seldom_does_are_no_steps(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	/* Fifty layers that are alike, and a norm: the layer fits as well, almost. */
+	for (int step = 0; step < 30; step++) {
+		call(&calls, "ab", 50);
+		call(&calls, "N", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 101);
+	assert_int_equal(period.anchor, 'N');
+
+	/* A checkpoint every tenth step. */
+	call(&calls, "zzzyyyx", 1);
+	for (int step = 0; step < 60; step++) {
+		call(&calls, "aabbccN", 1);
+		if (step % 10 == 9)
+			call(&calls, "k", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 7);
+	assert_int_equal(period.anchor, 'N');
+}
+
+/* An evaluation's loss, exchanged after each seventh step, and a barrier at each fourteenth. */
+static void calls_between_some_steps_do_not_join_them(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	for (int step = 0; step < 90; step++) {
+		call(&calls, "aaaabbcbcbcbN", 1);
+		if (step % 14 == 13)
+			call(&calls, "N", 1);
+		if (step % 7 == 6)
+			call(&calls, "L", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 13);
+	assert_int_equal(period.anchor, 'N');
+
+	/* Layers with a scalar each, and twenty steps and more: the layers are none. */
+	for (int step = 0; step < 30; step++) {
+		call(&calls, "aabS", 12);
+		call(&calls, "ggN", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 51);
+	assert_int_equal(period.anchor, 'N');
+}
+
+/* Two buckets a step: the pauses between bursts will tell, not the few long periods. */
+static void equal_buckets_beside_other_calls_have_a_doubtful_period(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	for (int step = 0; step < 75; step++) {
+		call(&calls, "bb", 1);
+		if (step % 10 == 9)
+			call(&calls, "N", 1);
+		if (step % 11 == 9)
+			call(&calls, "L", 1);
+	}
+	period = find_period(&calls);
+	assert_true(period.calls > 1);
+	assert_true(period.doubtful);
+
+	call(&calls, "abcD", 30);
+	assert_false(find_period(&calls).doubtful);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_the_period_of_the_calls),
+		cmocka_unit_test(a_barrier_beside_some_steps_does_not_join_them),
+		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
+		cmocka_unit_test(calls_between_some_steps_do_not_join_them),
+		cmocka_unit_test(equal_buckets_beside_other_calls_have_a_doubtful_period),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
