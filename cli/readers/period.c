@@ -30,7 +30,7 @@ struct run {
 
 /* The calls behind one of a scalar up to the next one of it. */
 struct segment {
-	uint64_t key; /* of the calls, in any order */
+	uint64_t key; /* of the scalar, and of the calls in any order */
 	uint32_t anchor, calls;
 };
 
@@ -194,7 +194,8 @@ static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *s
 			continue;
 		if (last[kind])
 			segment[segments++] =
-				(struct segment){sum - sum_at_last[kind], kind, i + 1 - last[kind]};
+				(struct segment){nt_hash_u64(sum - sum_at_last[kind], kind), kind,
+						 i + 1 - last[kind]};
 		last[kind] = i + 1;
 		sum_at_last[kind] = sum;
 	}
@@ -204,9 +205,12 @@ static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *s
 
 		for (end = i + 1; end < segments && segment[end].key == segment[i].key;)
 			end++;
-		if (end - i >= MIN_TIMES && length > 1 &&
-		    (double)(end - i) * length >= most_steps * n &&
-		    (!ret_period->calls || length < ret_period->calls))
+		if (end - i < MIN_TIMES || length == 1 ||
+		    (double)(end - i) * length < most_steps * n)
+			continue;
+		if (!ret_period->calls || length < ret_period->calls ||
+		    (length == ret_period->calls &&
+		     shape[segment[i].anchor] < shape[ret_period->anchor]))
 			*ret_period = (struct nt_period){
 				.calls = length, .has_anchor = true, .anchor = segment[i].anchor};
 	}

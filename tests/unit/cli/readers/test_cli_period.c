@@ -121,6 +121,22 @@ static void calls_between_some_steps_do_not_join_them(void **state)
 	assert_int_equal(period.calls, 13);
 	assert_int_equal(period.anchor, 'N');
 
+	/* Of two scalars a step ends with the one of lower shape; four of ten steps are no proof. */
+	for (int step = 0; step < 70; step++) {
+		call(&calls, "aabMcbN", 1);
+		if (step % 7 == 6)
+			call(&calls, "L", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 7);
+	assert_int_equal(period.anchor, 'M');
+	for (int step = 0; step < 60; step++) {
+		call(&calls, "aabMcbN", 1);
+		if (step % 5 < 3)
+			call(&calls, step % 5 == 1 ? "xy" : "zzz", 1);
+	}
+	assert_int_not_equal(find_period(&calls).calls, 7);
+
 	/* Layers with a scalar each, and twenty steps and more: the layers are none. */
 	for (int step = 0; step < 30; step++) {
 		call(&calls, "aabS", 12);
