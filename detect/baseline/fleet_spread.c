@@ -9,8 +9,8 @@
 #include "detect/thresholds/thresholds.h"
 
 /*
- * Spread of the lower three quarters. Of seven values four may be close by chance, which makes the
- * shortest half too small. Up to a quarter of the values may be slow and are left out.
+ * Spread of the lower two thirds. Of seven values four may be close by chance, which makes the
+ * shortest half too small. Up to a third of the values may be slow, as of one node of three, and are left out.
  */
 static double lower_spread(const double *sorted, uint32_t n)
 {
@@ -139,7 +139,7 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 	const double longest[] = {fmin(rank->evidence.value[NT_STEP_METRIC_OWN_LONGEST],
 				       rank->step_metric[NT_STEP_METRIC_OWN_LONGEST]),
 				  rank->evidence.peers[NT_STEP_METRIC_OWN_LONGEST]};
-	double peer_deviation = nt_cusum_peer_deviation(sum);
+	double peer_deviation = nt_cusum_peer_deviation(sum), error;
 	uint32_t peers;
 
 	if (rank->accepted)
@@ -149,10 +149,19 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return is_host_beyond(detect, rank, sum);
-	/* Peers that wait beside their work seem to work less, but not in their longest piece. */
-	if (longest[1] > 0.0)
+	error = reference_error(detect, rank, series, sum);
+	/*
+	 * Peers that wait beside their work seem to work less, and less in their longest piece. By how
+	 * much, their own differences show.
+	 */
+	if (longest[1] > 0.0) {
+		if (peer_deviation <=
+		    NT_FLEET_WAITING_TIMES * long_run_spread(detect, rank, series))
+			return false;
+		error *= nt_stats_clip((longest[0] / longest[1] - 1.0) / peer_deviation, 0.0, 1.0);
 		peer_deviation = fmin(peer_deviation, longest[0] / longest[1] - 1.0);
-	if (peer_deviation - reference_error(detect, rank, series, sum) > NT_FLEET_SPREAD)
+	}
+	if (peer_deviation - error > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two ranks is too often small by chance, and that of three now and then. */
 	peers = rank->track[series].peers_seen;

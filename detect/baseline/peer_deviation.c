@@ -439,9 +439,26 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 										 : NT_MODE_PEERS;
 }
 
-static void compare_two(struct nt_contest *c, const double *sorted)
+/* Which of two hosts is normal, the other ranks show: none of them works as long. */
+static bool is_beyond_hosts(struct nt_contest *c, double *sorted)
+{
+	const double more = c->series == NT_SERIES_HOST
+				    ? nt_peer_hosts_replace(c->detect, c->group, sorted)
+				    : -1.0;
+
+	if (more < 0.0)
+		return false;
+	c->middle = nt_stats_middle(sorted, 2);
+	c->width = fmax(c->detect->rules.peer_deviation_floor,
+			more / nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step));
+	return true;
+}
+
+static void compare_two(struct nt_contest *c, double *sorted)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
+	double costly;
+	bool is_known;
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
@@ -449,9 +466,12 @@ static void compare_two(struct nt_contest *c, const double *sorted)
 	c->centre = sorted[0];
 	if (!is_pair(c))
 		return;
-	if (nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
-			       (c->value[1] - c->value[0]) / base, &c->width) &&
-	    !nt_peer_pair_takes_turns(c->group->past, c->series, &c->detect->rules)) {
+	/* Hosts that hardly work differ by much of that, and by little of a step. */
+	costly = c->detect->rules.size_floor * (c->series == NT_SERIES_HOST ? c->step / base : 1.0);
+	is_known = nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
+				      (c->value[1] - c->value[0]) / base, costly, &c->width);
+	is_known = is_beyond_hosts(c, sorted) || is_known;
+	if (is_known && !nt_peer_pair_takes_turns(c->group->past, c->series, &c->detect->rules)) {
 		c->mode = NT_MODE_PEERS;
 		c->apart = c->space.two = false;
 	}
@@ -494,7 +514,7 @@ static bool is_suspected(const struct nt_contest *c, const struct nt_detect_rank
 	const struct nt_track *track = &rank->track[c->series];
 
 	return rank->in_incident ||
-	       fmax(track->level.sum, track->shift.sum) >= NT_EVIDENCE_FROM * c->detect->threshold;
+	       nt_track_sum(track, &c->detect->rules) >= NT_EVIDENCE_FROM * c->detect->threshold;
 }
 
 static void find_longest(struct nt_contest *c, const struct nt_step_metrics *step_metrics)

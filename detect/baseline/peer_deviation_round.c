@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "detect/baseline/peer_deviation.h"
+#include "detect/baseline/peer_pair.h"
 #include "detect/baseline/residual_width.h"
 #include "detect/baseline/step_evidence.h"
 #include "detect/baseline/step_metrics.h"
@@ -413,6 +414,7 @@ int nt_peer_deviation_rounds(struct nt_detect *detect, const struct nt_frame *fr
 	(void)frame;
 	forget_round(detect);
 	sum_far_rates(detect);
+	nt_peer_hosts_note(detect);
 	for (uint32_t g = 0; g < detect->roles.groups; g++) {
 		struct nt_group *group = &detect->roles.group[g];
 		uint32_t *ready = detect->scratch.index;

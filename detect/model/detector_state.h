@@ -15,6 +15,7 @@
 #include "detect/model/rank.h"
 #include "detect/model/step.h"
 #include "detect/thresholds/rules.h"
+#include "detect/thresholds/thresholds.h"
 
 /* Totals over all ranks in this frame, so that rules need not scan them. */
 struct nt_census {
@@ -62,6 +63,11 @@ struct nt_detect {
 		struct nt_rank_contribution *contribution;
 		uint32_t judged[NT_SERIES_END]; /* ranks of the round */
 		struct nt_far_rate far_rate[NT_SERIES_END]; /* of all groups, before the round */
+		/* The longest host work of the job's ranks before the round, and how many show theirs. */
+		struct nt_longest_hosts {
+			double value[NT_LONGEST_HOSTS];
+			uint32_t group[NT_LONGEST_HOSTS], count;
+		} hosts;
 		uint32_t stepping; /* live ranks that had a round before this frame */
 		/* Computed on first use in a frame. */
 		struct nt_common_cost {

@@ -57,7 +57,7 @@ def one(seed, args):
     result = truth_check.judge(truth, clock, json.loads(done.stdout))
     return {
         "seed": seed, "text": text, "failed": None, "kind": truth.fault.kind if truth.fault else "nobody",
-        "visible": truth.visible(), "why": truth.why, "found": result.found, "coarse": result.coarse,
+        "visible": truth.visible(), "hidden": getattr(truth, "hidden", ""), "why": truth.why, "found": result.found, "coarse": result.coarse,
         "wrong": result.wrong, "notes": result.notes, "noted": result.noted, "undecided": result.undecided, "said": result.said, "cost": truth.cost,
         "right": truth_check.class_is_right(truth, result.classes) if result.found else None,
         "delay": result.delay, "since": result.since, "slowdown": result.slowdown,
@@ -123,6 +123,9 @@ def report(rows, args):
     print(f"== {args.format}" + (f" by {args.generator}" if args.generator != "engine" else ""))
     print(f"runs              {len(rows)}, failed {len(failed)}, faults {sum(r['kind'] != 'nobody' for r in rows)}")
     print(f"visible, found    {share(len(found), len(visible))} (coarse {sum(r['coarse'] and not r['found'] for r in visible)})")
+    if args.generator == "streams":
+        plain = [row for row in visible if not row["hidden"]]
+        print(f"  that records tell {share(sum(row['found'] for row in plain), len(plain))}")
     print(f"accused, wrong    {len(accused)}, {len(wrong)}; precision {share(len(accused) - len(wrong), len(accused))}")
     print(f"class right       {share(sum(bool(r['right']) for r in found), len(found))}")
     print(f"missed, but noted {sum(not r['found'] and r['noted'] for r in visible)} by severity info, "

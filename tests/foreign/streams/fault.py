@@ -92,3 +92,21 @@ def host_size(job, kind, shape, step_seconds):
         return 1.4 / job.host_share
     seconds = step_seconds * random.Random(job.seed).uniform(0.1, 0.6)
     return seconds * (2 if shape == "intermittent" and kind != "enqueue" else 1)
+
+
+def hidden(fault, job):
+    """An empty text, or why no record of the ranks can tell the culprit from others.
+
+    A NIC slows all members of a group alike: only another group, or the time before, tells whose it is. Of two halves
+    of a stage that differ from the start either may be the normal one.
+    """
+    if fault.hits is not None and len(fault.hits) < 8:
+        return "in too few steps"
+    if fault.begin >= job.steps // 4:
+        return ""
+    if fault.kind == "nic" and job.form != "straggler":
+        crossing = [group for group in job.groups.values() if len({job.node(rank) for rank in group}) > 1]
+        return "" if any(not fault.ranks & set(group) for group in crossing) else "in every transfer from the start"
+    stage = job.ranks // job.pp
+    slow = [sum(1 for rank in fault.ranks if rank // stage == p) for p in range(job.pp)]
+    return "two halves from the start" if fault.hits is None and any(2 * n >= stage for n in slow) else ""

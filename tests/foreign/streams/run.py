@@ -19,6 +19,7 @@ class Truth:
     def __init__(self, job, fault, cost, ends):
         self.job, self.fault, self.cost, self.ends = job, fault, cost, ends
         self.why = f"costs {100 * cost:.1f} %" if fault and cost < COST else ""
+        self.hidden = faults.hidden(fault, job) if fault else ""
         self.lost = None
         if job.is_lost:
             culprits = fault.ranks if fault else ()

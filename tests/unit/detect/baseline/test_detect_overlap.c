@@ -251,6 +251,89 @@ static void half_a_role_may_be_slow(void **state)
 }
 
 /*
+ * Cards differ by some percent. What shows is how late each is in all collectives of a step together, and
+ * differs by much more: evenly, so that none of them is slow.
+ */
+static void ranks_that_wait_beside_their_work_differ_by_more_than_it(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 4 * RANKS, 78);
+	sim.jitter = 0.01;
+	for (uint32_t j = 0; j < 4 * RANKS; j++) {
+		const double place = j / (4.0 * RANKS - 1.0);
+
+		sim.rank[j].host = 0.0;
+		sim.rank[j].device = (29.0 + 24.0 * place * place) * SIM_MS;
+		sim.rank[j].longest = (6.0 + 2.4 * place * place) * SIM_MS;
+	}
+	for (uint32_t i = 0; i < LAYERS; i++) {
+		sim_pass(&sim, detect, 1);
+		assert_accuses_nobody(detect);
+	}
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* A third of the ranks, as of a node of three: what shows of the others is small, and equal. */
+static void a_third_of_the_ranks_may_be_slow_from_the_start(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 3 * RANKS, 79);
+	sim.jitter = 0.02;
+	for (uint32_t j = 0; j < 3 * RANKS; j++) {
+		sim.rank[j].host = 0.0;
+		sim.rank[j].device = (j < RANKS ? 60.0 + 3.0 * j : 10.0) * SIM_MS;
+		sim.rank[j].longest = (j < RANKS ? 4.3 : 2.4) * SIM_MS;
+	}
+	sim_pass(&sim, detect, LAYERS / 2);
+	assert_non_null(sim_firing(detect, 0));
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 1);
+	assert_int_equal(sim_firing(detect, 0)->culprit[0].kind, NT_CULPRIT_NODE);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/* Some ranks are slow at times, and together: they do not acquit each other. */
+static void ranks_that_are_slow_at_times_acquit_none_of_them(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 4 * RANKS, 80);
+	sim.jitter = 0.02;
+	for (uint32_t i = 0, next = 20; i < LAYERS && !finding; i++) {
+		const bool slow = i == next;
+
+		next += slow ? 2 + (uint32_t)(6.0 * sim_uniform(&sim)) : 0;
+		for (uint32_t j = 0; j < 4 * RANKS; j++) {
+			sim.rank[j].host = 0.0;
+			sim.rank[j].device =
+				(j < SLOW && slow ? 20.0 + 20.0 * sim_uniform(&sim) : 10.0) *
+				SIM_MS;
+			sim.rank[j].longest = (j < SLOW && slow ? 3.6 : 2.4) * SIM_MS;
+		}
+		sim_pass(&sim, detect, 1);
+		finding = sim_firing(detect, 0);
+	}
+	assert_non_null(finding);
+	assert_int_equal(finding->class, NT_CLASS_COMPUTE);
+	assert_in_range(finding->culprits, 1, SLOW);
+	for (uint32_t i = 0; i < finding->culprits; i++)
+		assert_true(finding->culprit[i].rank < SLOW);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
+/*
  * In a pipeline a slow rank makes up for its work while others would have waited for other stages. What
  * it costs is how much later than its peers it enters the collectives at the end.
  */
@@ -294,6 +377,9 @@ int main(void)
 		cmocka_unit_test(the_group_of_a_slow_rank_is_not_slow),
 		cmocka_unit_test(a_named_rank_stays_named_beside_a_slower_one),
 		cmocka_unit_test(half_a_role_may_be_slow),
+		cmocka_unit_test(ranks_that_wait_beside_their_work_differ_by_more_than_it),
+		cmocka_unit_test(a_third_of_the_ranks_may_be_slow_from_the_start),
+		cmocka_unit_test(ranks_that_are_slow_at_times_acquit_none_of_them),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};
 

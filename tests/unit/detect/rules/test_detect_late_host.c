@@ -137,6 +137,81 @@ static void a_rank_that_joins_the_slower_group_is_compared_with_its_past(void **
 	end(&sim, detect);
 }
 
+static struct nt_detect *start_pairs(struct sim *sim, uint32_t pairs)
+{
+	sim_init_layout(sim, pairs, 1, 2, 53);
+	sim->jitter = 0.01;
+	sim->recorded = true;
+	for (uint32_t i = 0; i < 2 * pairs; i++) {
+		sim->rank[i].tier = NT_FRAME_T3;
+		sim->rank[i].host = 0.5 * SIM_MS;
+	}
+	return sim_detect();
+}
+
+/* Roles of two. The host of one rank works for 40 ms, and that of one of another role for `another`. */
+static struct nt_detect *run_pairs(uint32_t pairs, double another)
+{
+	struct sim sim;
+	struct nt_detect *detect = start_pairs(&sim, pairs);
+
+	sim.rank[SLOW].host = 40.0 * SIM_MS;
+	sim.rank[0].host = another;
+	sim_pass(&sim, detect, 60);
+	sim_free(&sim);
+	return detect;
+}
+
+static bool is_accused(const struct nt_detect *detect, uint32_t rank)
+{
+	for (size_t i = 0; sim_firing(detect, i); i++)
+		for (uint32_t j = 0; j < sim_firing(detect, i)->culprits; j++)
+			if (sim_firing(detect, i)->severity != NT_SEVERITY_INFO &&
+			    sim_firing(detect, i)->culprit[j].rank == rank)
+				return true;
+	return false;
+}
+
+/* Which of two works too long, the hosts of other roles show, if they are six or more. */
+static void one_of_two_is_named_if_it_exceeds_all_hosts(void **state)
+{
+	struct nt_detect *detect = run_pairs(4, 0.5 * SIM_MS);
+
+	(void)state;
+	assert_true(is_accused(detect, SLOW));
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_HOST);
+	nt_detect_free(detect);
+	detect = run_pairs(3, 0.5 * SIM_MS);
+	assert_false(is_accused(detect, SLOW));
+	nt_detect_free(detect);
+	/* So may the work of hosts be. */
+	detect = run_pairs(4, 45.0 * SIM_MS);
+	assert_false(is_accused(detect, SLOW));
+	nt_detect_free(detect);
+}
+
+/* Two hosts differ by much of their work now and then, and by little of the step. */
+static void small_differences_of_hosts_are_no_turns(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start_pairs(&sim, 4);
+	bool named = false;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100 && !named; i++) {
+		for (uint32_t j = 0; j < RANKS; j++)
+			sim.rank[j].host = (sim_uniform(&sim) < 0.2 ? 2.5 : 0.5) * SIM_MS;
+		if (i >= 40 && sim_uniform(&sim) < 0.3)
+			sim.rank[SLOW].host = 40.0 * SIM_MS;
+		sim_pass(&sim, detect, 1);
+		named = is_accused(detect, SLOW);
+	}
+	assert_true(named);
+	assert_names_rank(sim_firing(detect, 0), SLOW);
+	end(&sim, detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +220,8 @@ int main(void)
 		cmocka_unit_test(outliers_that_cost_nothing_delay_no_verdict),
 		cmocka_unit_test(a_host_is_judged_where_own_work_shows_two_groups),
 		cmocka_unit_test(a_late_host_of_the_faster_group_is_not_named),
+		cmocka_unit_test(one_of_two_is_named_if_it_exceeds_all_hosts),
+		cmocka_unit_test(small_differences_of_hosts_are_no_turns),
 		cmocka_unit_test(a_rank_that_joins_the_slower_group_is_compared_with_its_past),
 	};
 
