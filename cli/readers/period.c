@@ -31,7 +31,7 @@ struct run {
 /* The calls behind one of a scalar up to the next one of it. */
 struct segment {
 	uint64_t key; /* of the scalar, and of the calls in any order */
-	uint32_t anchor, calls;
+	uint32_t anchor, calls, at; /* at: of the scalar that ends it */
 };
 
 static int by_calls(const void *a, const void *b)
@@ -175,12 +175,28 @@ static bool is_scalar(uint64_t shape)
 }
 
 /*
+ * Whether such a segment has all kinds that are no scalars and come again and again. Gradients that are
+ * reduced beside it make a step of several: it is of a layer or of a micro-batch.
+ */
+static bool has_all_work(const uint32_t *call, const struct segment *segment, const uint64_t *shape,
+			 const uint32_t *times, uint32_t kinds, uint32_t *is_in)
+{
+	memset(is_in, 0, kinds * sizeof(*is_in));
+	for (uint32_t i = 0; i < segment->calls; i++)
+		is_in[call[segment->at - i]] = 1;
+	for (uint32_t i = 0; i < kinds; i++)
+		if (times[i] >= MIN_TIMES && !is_in[i] && !is_scalar(shape[i]))
+			return false;
+	return true;
+}
+
+/*
  * The shortest step that a scalar ends: an evaluation after some steps interrupts each period of the
- * calls, and few of the steps themselves. segment: of n; last: of all kinds, 0.
+ * calls, and few of the steps themselves. segment: of n; last: of all kinds, 0, is overwritten.
  */
 static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *shape,
-			     struct segment *segment, uint32_t *last, uint64_t *sum_at_last,
-			     struct nt_period *ret_period)
+			     const uint32_t *times, uint32_t kinds, struct segment *segment,
+			     uint32_t *last, uint64_t *sum_at_last, struct nt_period *ret_period)
 {
 	size_t segments = 0;
 	uint64_t sum = 0;
@@ -195,7 +211,7 @@ static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *s
 		if (last[kind])
 			segment[segments++] =
 				(struct segment){nt_hash_u64(sum - sum_at_last[kind], kind), kind,
-						 i + 1 - last[kind]};
+						 i + 1 - last[kind], i};
 		last[kind] = i + 1;
 		sum_at_last[kind] = sum;
 	}
@@ -208,9 +224,11 @@ static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *s
 		if (end - i < MIN_TIMES || length == 1 ||
 		    (double)(end - i) * length < most_steps * n)
 			continue;
-		if (!ret_period->calls || length < ret_period->calls ||
-		    (length == ret_period->calls &&
-		     shape[segment[i].anchor] < shape[ret_period->anchor]))
+		if (ret_period->calls && (length > ret_period->calls ||
+					  (length == ret_period->calls &&
+					   shape[segment[i].anchor] >= shape[ret_period->anchor])))
+			continue;
+		if (has_all_work(call, &segment[i], shape, times, kinds, last))
 			*ret_period = (struct nt_period){
 				.calls = length, .has_anchor = true, .anchor = segment[i].anchor};
 	}
@@ -248,7 +266,7 @@ int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, ui
 	if (period.calls > 1)
 		find_anchor(n, shape, times, kinds, &period);
 	if (period.calls > n / SURE_TIMES) {
-		find_scalar_step(call, n, shape, segment, last, sum_at_last, &scalar);
+		find_scalar_step(call, n, shape, times, kinds, segment, last, sum_at_last, &scalar);
 		if (scalar.calls && scalar.calls < period.calls)
 			period = scalar;
 		else

@@ -13,7 +13,7 @@
 
 struct nt_period {
 	uint32_t calls; /* of a step, at least 1 */
-	/* Nearly all calls are of one kind, and the period repeats few times: it may be several steps. */
+	/* Four of five calls are of one kind, and the period repeats few times: it may be several steps. */
 	bool doubtful;
 	bool has_anchor;
 	uint32_t anchor; /* a kind of call that occurs once per step, as its last one */
@@ -21,7 +21,7 @@ struct nt_period {
 
 /*
  * Calls of `kinds` kinds in program order. shape[kind] has the bytes of a call in its upper half, at
- * most UINT32_MAX, 0: unknown. The anchor is the one of lowest shape[kind]: an order equal on all
+ * most UINT32_MAX, 0: unknown. Of several anchors it is the one of lowest shape[kind]: an order equal on all
  * ranks, whose communicators have different names. Without a period each call is a step. -ENOMEM.
  */
 NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,

@@ -195,6 +195,9 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 		r = find_bursts(markers, first, &burst);
 	if (r < 0)
 		return r;
+	/* One burst in a period is that step, or all of it but for its norm. */
+	if (period.calls > 1 && 2 * burst > period.calls)
+		burst = 0;
 	if (burst)
 		period = (struct nt_period){.calls = burst};
 	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));

@@ -9,12 +9,12 @@
 #include "detect/thresholds/thresholds.h"
 
 /*
- * Spread of the lower two thirds. Of seven values four may be close by chance, which makes the
- * shortest half too small. Up to a third of the values may be slow, as of one node of three, and are left out.
+ * Spread of the lower values, but for a share. Of seven values four may be close by chance, which makes
+ * the shortest half too small. That share of the values may be slow and is left out.
  */
-static double lower_spread(const double *sorted, uint32_t n)
+static double lower_spread(const double *sorted, uint32_t n, double share)
 {
-	const uint32_t kept = n - (uint32_t)(NT_FLEET_SLOW * n);
+	const uint32_t kept = n - (uint32_t)(share * n);
 	double mean = 0.0, squares = 0.0;
 
 	for (uint32_t i = 0; i < kept; i++)
@@ -84,7 +84,21 @@ static double long_run_spread(struct nt_detect *detect, const struct nt_detect_r
 	if (n < 2)
 		return INFINITY;
 	nt_stats_sort(centre, n);
-	return fmax(nt_stats_width(centre, n), lower_spread(centre, n));
+	/* Beside ranks that wait, a node of three may be slow as a whole. */
+	return fmax(nt_stats_width(centre, n),
+		    lower_spread(centre, n,
+				 rank->evidence.peers[NT_STEP_METRIC_OWN_LONGEST] > 0.0
+					 ? NT_FLEET_SLOW_WAITING
+					 : NT_FLEET_SLOW));
+}
+
+/* The same, or that of windows where histories are not known, as in a large role at first. */
+static double spread_of(struct nt_detect *detect, const struct nt_detect_rank *rank,
+			enum nt_series series)
+{
+	const double spread = long_run_spread(detect, rank, series);
+
+	return isfinite(spread) ? spread : rank->track[series].width;
 }
 
 /*
@@ -149,14 +163,15 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 		peer_deviation = fmin(peer_deviation, past->peer_deviation_centre);
 	if (series == NT_SERIES_HOST)
 		return is_host_beyond(detect, rank, sum);
+	peers = rank->track[series].peers_seen;
 	error = reference_error(detect, rank, series, sum);
 	/*
 	 * Peers that wait beside their work seem to work less, and less in their longest piece. By how
 	 * much, their own differences show.
 	 */
 	if (longest[1] > 0.0) {
-		if (peer_deviation <=
-		    NT_FLEET_WAITING_TIMES * long_run_spread(detect, rank, series))
+		if (peers >= NT_FEW_PEERS &&
+		    peer_deviation <= NT_FLEET_WAITING_TIMES * spread_of(detect, rank, series))
 			return false;
 		error *= nt_stats_clip((longest[0] / longest[1] - 1.0) / peer_deviation, 0.0, 1.0);
 		peer_deviation = fmin(peer_deviation, longest[0] / longest[1] - 1.0);
@@ -164,7 +179,6 @@ bool nt_fleet_spread_is_exceeded(struct nt_detect *detect, const struct nt_detec
 	if (peer_deviation - error > NT_FLEET_SPREAD)
 		return true;
 	/* The spread of two ranks is too often small by chance, and that of three now and then. */
-	peers = rank->track[series].peers_seen;
 	if (rank->rounds < NT_PAST_WINDOWS || peers < NT_FEW_PEERS)
 		return false;
 	return peer_deviation >

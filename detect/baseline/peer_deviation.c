@@ -439,39 +439,51 @@ static void compare_peers(struct nt_contest *c, const double *sorted)
 										 : NT_MODE_PEERS;
 }
 
-/* Which of two hosts is normal, the other ranks show: none of them works as long. */
-static bool is_beyond_hosts(struct nt_contest *c, double *sorted)
+/*
+ * Which of two hosts is normal, the other ranks show: none of them works as long. Where its past is known,
+ * that says more.
+ */
+static bool is_beyond_hosts(struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			    double scatter, double *sorted)
 {
-	const double more = c->series == NT_SERIES_HOST
-				    ? nt_peer_hosts_replace(c->detect, c->group, sorted)
-				    : -1.0;
+	const struct nt_rules *rules = &c->detect->rules;
+	const uint32_t slower = step_metrics->index[c->value[1] > c->value[0]];
+	double more;
 
+	if (c->series != NT_SERIES_HOST || c->detect->rank[slower].track[NT_SERIES_HOST].past.ready)
+		return false;
+	more = nt_peer_hosts_replace(c->detect, c->group, sorted);
 	if (more < 0.0)
 		return false;
 	c->middle = nt_stats_middle(sorted, 2);
-	c->width = fmax(c->detect->rules.peer_deviation_floor,
-			more / nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step));
+	c->width = fmax(rules->peer_deviation_floor,
+			fmax(more, scatter) / nt_peer_deviation_base(rules, sorted[0], c->step));
 	return true;
 }
 
-static void compare_two(struct nt_contest *c, double *sorted)
+static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			double *sorted)
 {
-	const double base = nt_peer_deviation_base(&c->detect->rules, sorted[0], c->step);
-	double costly;
+	const struct nt_rules *rules = &c->detect->rules;
+	const double base = nt_peer_deviation_base(rules, sorted[0], c->step);
+	const double unit = c->series == NT_SERIES_HOST ? c->step : base;
+	struct nt_group_past *past = c->group->past;
+	double width = c->width * base / unit;
 	bool is_known;
 
 	c->space.normal = 0.0;
 	c->space.other = (sorted[1] - sorted[0]) / base;
-	c->apart = c->space.two = c->space.other * base > c->detect->rules.size_floor * c->step;
+	c->apart = c->space.two = c->space.other * base > rules->size_floor * c->step;
 	c->centre = sorted[0];
 	if (!is_pair(c))
 		return;
-	/* Hosts that hardly work differ by much of that, and by little of a step. */
-	costly = c->detect->rules.size_floor * (c->series == NT_SERIES_HOST ? c->step / base : 1.0);
-	is_known = nt_peer_pair_judge(c->group->past, c->series, &c->detect->rules,
-				      (c->value[1] - c->value[0]) / base, costly, &c->width);
-	is_known = is_beyond_hosts(c, sorted) || is_known;
-	if (is_known && !nt_peer_pair_takes_turns(c->group->past, c->series, &c->detect->rules)) {
+	is_known = nt_peer_pair_judge(past, c->series, rules, (c->value[1] - c->value[0]) / unit,
+				      &width);
+	c->width = width * unit / base;
+	is_known = is_beyond_hosts(c, step_metrics, nt_peer_pair_scatter(past, c->series) * unit,
+				   sorted) ||
+		   is_known;
+	if (is_known && !nt_peer_pair_takes_turns(past, c->series, rules)) {
 		c->mode = NT_MODE_PEERS;
 		c->apart = c->space.two = false;
 	}
@@ -514,7 +526,10 @@ static bool is_suspected(const struct nt_contest *c, const struct nt_detect_rank
 	const struct nt_track *track = &rank->track[c->series];
 
 	return rank->in_incident ||
-	       nt_track_sum(track, &c->detect->rules) >= NT_EVIDENCE_FROM * c->detect->threshold;
+	       fmax(track->level.sum, track->shift.sum) >=
+		       NT_EVIDENCE_FROM * c->detect->threshold ||
+	       track->rate.sum >=
+		       NT_EVIDENCE_FROM * (c->detect->threshold - c->detect->rules.threshold_base);
 }
 
 static void find_longest(struct nt_contest *c, const struct nt_step_metrics *step_metrics)
@@ -570,7 +585,7 @@ void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step
 	if (c->sample >= NT_WIDTH_RANKS && c->group->past)
 		compare_peers(c, sorted);
 	else if (c->sample == 2 && c->group->past)
-		compare_two(c, sorted);
+		compare_two(c, step_metrics, sorted);
 	if (c->series == NT_SERIES_OWN)
 		find_longest(c, step_metrics);
 	c->ceiling = NT_CUSUM_CEILING *

@@ -3,6 +3,7 @@
 #include "detect/baseline/peer_pair.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
@@ -17,8 +18,7 @@ static int side_of(double difference, double least)
 }
 
 bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
-			const struct nt_rules *rules, double difference, double costly,
-			double *width)
+			const struct nt_rules *rules, double difference, double *width)
 {
 	struct nt_ring *last = &past->width[series];
 	const double before = nt_ring_last(last);
@@ -32,7 +32,7 @@ bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 	agreed = nt_stats_lower_mode(
 		size, last->count, (uint32_t)ceil(NT_PAIR_AGREES * last->count), rules->size_floor);
 	*width = nt_stats_max(*width, NT_STATS_SIGMA_OF_MAD * nt_stats_median(size, agreed));
-	least = nt_stats_max(costly, NT_FAR_WIDTHS * *width);
+	least = nt_stats_max(rules->size_floor, NT_FAR_WIDTHS * *width);
 	for (uint32_t i = 0; i < last->count; i++)
 		behind[side_of(last->value[i], least)]++;
 	for (int i = 0; i < 2; i++)
@@ -41,6 +41,15 @@ bool nt_peer_pair_judge(struct nt_group_past *past, enum nt_series series,
 	return agreed < last->count && behind[0] + behind[1] >= NT_PAIR_BEHIND &&
 	       (!behind[0] || !behind[1]) &&
 	       nt_stats_max(turns[0], turns[1]) >= NT_PAIR_TURNS_LEAST;
+}
+
+double nt_peer_pair_scatter(const struct nt_group_past *past, enum nt_series series)
+{
+	const struct nt_ring *last = &past->width[series];
+	double value[NT_RING_MAX];
+
+	memcpy(value, last->value, last->count * sizeof(*value));
+	return nt_stats_mad(value, last->count, nt_stats_median_of(value, last->count));
 }
 
 /* Whether one rank has been behind in more windows in a row than a turn has. */
@@ -82,15 +91,21 @@ void nt_peer_hosts_note(struct nt_detect *detect)
 	const bool has_pairs = has_pair_of_ranks(detect);
 
 	*hosts = (struct nt_longest_hosts){0};
+	for (size_t i = 0; i < NT_LONGEST_HOSTS; i++)
+		hosts->value[i] = -1.0, hosts->group[i] = NT_NO_INDEX;
 	for (uint32_t i = 0; i < detect->ranks && has_pairs; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];
 		const struct nt_track *host = &rank->track[NT_SERIES_HOST];
 		double value = host->value;
 		uint32_t group = rank->group;
 
-		if (!nt_detect_rank_shows_host(rank) || rank->ended || !host->frame ||
-		    host->frame + NT_WAIT_FRAMES < detect->frames)
+		if (!nt_detect_rank_shows_host(rank) || rank->ended ||
+		    (!rank->steps &&
+		     (!host->frame || host->frame + NT_WAIT_FRAMES < detect->frames)))
 			continue;
+		/* All hosts may become busy in the same frame. */
+		if (rank->steps)
+			value = (double)rank->sum[NT_STEP_METRIC_HOST] / rank->steps;
 		hosts->count++;
 		/* An insertion sort. */
 		for (size_t j = 0; j < NT_LONGEST_HOSTS; j++) {
@@ -127,7 +142,7 @@ double nt_peer_hosts_replace(const struct nt_detect *detect, const struct nt_gro
 	const double most = most_of(detect, group);
 	const double more = nt_stats_max(0.0, most - sorted[0]);
 
-	if (most < 0.0 || sorted[1] <= most)
+	if (most < 0.0 || sorted[1] - most <= more)
 		return -1.0;
 	sorted[0] += more;
 	return more;

@@ -435,7 +435,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	const struct nt_track *track = &rank->track[NT_SERIES_OWN];
 	enum nt_series series = NT_SERIES_OWN;
 	bool always;
-	double peers;
+	double peers, next;
 	const struct nt_cusum *sum = find_abnormal(detect, rank, series, &always);
 	struct nt_proposal proposal = {.family = NT_FAMILY_SLOW, .kind = NT_CULPRIT_RANK};
 
@@ -477,7 +477,10 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	}
 	peers = proposal.class == NT_CLASS_COMPUTE ? nt_step_evidence_peers_work(&rank->evidence)
 						   : rank->evidence.peers[metric_of(series)];
-	proposal.cost = fmax(0.0, rank->evidence.value[metric_of(series)] - peers) /
+	/* Of two hosts the job waits for what the slower one exceeds all others by. */
+	next = series == NT_SERIES_HOST && track->mode == NT_MODE_PEERS ? fmax(peers, track->peers)
+									: peers;
+	proposal.cost = fmax(0.0, rank->evidence.value[metric_of(series)] - next) /
 			fmax(1.0, rank->evidence.value[NT_STEP_METRIC_STEP]);
 	proposal.tier = rank->tier;
 	proposal.chance = sum == &track->rate

@@ -137,14 +137,16 @@ static void calls_between_some_steps_do_not_join_them(void **state)
 	}
 	assert_int_not_equal(find_period(&calls).calls, 7);
 
-	/* Layers with a scalar each, and twenty steps and more: the layers are none. */
-	for (int step = 0; step < 30; step++) {
-		call(&calls, "aabS", 12);
-		call(&calls, "ggN", 1);
+	/* Micro-batches with a scalar each, and gradients beside them. */
+	for (int steps = 15; steps <= 30; steps += 15) {
+		for (int step = 0; step < steps; step++) {
+			call(&calls, "aabS", 12);
+			call(&calls, "ggN", 1);
+		}
+		period = find_period(&calls);
+		assert_int_equal(period.calls, 51);
+		assert_int_equal(period.anchor, 'N');
 	}
-	period = find_period(&calls);
-	assert_int_equal(period.calls, 51);
-	assert_int_equal(period.anchor, 'N');
 }
 
 /* Two buckets a step: the pauses between bursts will tell, not the few long periods. */

@@ -186,6 +186,45 @@ static void what_lies_between_the_operations_is_own_work_and_a_step_is_a_frame(v
 		assert_true(trace->frame[i].frame.start_ns == trace->frame[i - 1].frame.end_ns);
 }
 
+/*
+ * `count` steps of equal buckets, 5 ms apart, and work of 100 ms. A norm of 1 ms ends each step, or a barrier
+ * and a loss follow some.
+ */
+static size_t steps_of_buckets(int count, int buckets, bool norm)
+{
+	nt_auto(nt_trace) struct nt_trace *trace = NULL;
+	nt_autobuf struct nt_buf buf = {0};
+	const uint64_t ms = 1000000;
+	uint64_t at = 1749084000000 * ms;
+	int id = 0;
+
+	assert_int_equal(nt_buf_printf(&buf, "%s", HEADER), 0);
+	for (int i = 0; i < count; i++) {
+		at += 100 * ms;
+		for (int j = 0; j < buckets; j++, at += 15 * ms)
+			put_op(&buf, ++id, "comm:HcclAllReduce!world!fp32!1000000", at,
+			       at + 10 * ms);
+		if (norm || i % 10 == 9) {
+			at += 40 * ms;
+			put_op(&buf, ++id, "comm:HcclAllReduce!world!fp32!1", at, at + ms);
+		}
+		if (!norm && i % 11 == 10) {
+			at += 300 * ms;
+			put_op(&buf, ++id, "comm:HcclAllReduce!world!fp32!2", at, at + ms);
+		}
+	}
+	put_bytes(0, buf.data, buf.len);
+	trace = read_ranks(1);
+	return trace->steps;
+}
+
+static void of_equal_buckets_beside_other_calls_the_pauses_tell_the_steps(void **state)
+{
+	(void)state;
+	assert_in_range(steps_of_buckets(75, 2, false), 73, 90);
+	assert_in_range(steps_of_buckets(15, 9, true), 13, 15);
+}
+
 /* Steps of about 600 ms: a gather of 100 ms, 400 ms of work, or more from step `from` on, a sum. */
 static void put_ahead(int rank, int64_t ahead_ms, int from, uint64_t slow_ms)
 {
@@ -455,6 +494,9 @@ static void communicators_beyond_the_cap_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(
+			of_equal_buckets_beside_other_calls_the_pauses_tell_the_steps,
+			remove_files),
 		cmocka_unit_test(every_time_falls_into_a_frame_that_ends_no_sooner),
 		cmocka_unit_test(
 			those_that_reduce_together_do_the_same_work_but_not_along_a_pipeline),

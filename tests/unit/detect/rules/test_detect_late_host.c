@@ -191,6 +191,39 @@ static void one_of_two_is_named_if_it_exceeds_all_hosts(void **state)
 	nt_detect_free(detect);
 }
 
+/* One rank of each node loads data. The other host's work is no measure of one that has become late. */
+static void a_known_past_says_more_than_other_hosts(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start_pairs(&sim, 4);
+
+	(void)state;
+	sim.rank[SLOW].host = 30.0 * SIM_MS;
+	sim.rank[0].host = 32.0 * SIM_MS;
+	sim_pass(&sim, detect, 60);
+	assert_false(is_accused(detect, SLOW));
+	sim.rank[SLOW].host = 60.0 * SIM_MS;
+	sim_pass(&sim, detect, 15);
+	assert_true(is_accused(detect, SLOW));
+	end(&sim, detect);
+}
+
+/* Both hosts of a stage load data, and vary: that they work longer than others is no reason for a verdict. */
+static void hosts_that_vary_are_not_late(void **state)
+{
+	struct sim sim;
+	struct nt_detect *detect = start_pairs(&sim, 4);
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		sim.rank[SLOW].host = (17.0 + 6.0 * sim_uniform(&sim)) * SIM_MS;
+		sim.rank[SLOW + 4].host = (17.0 + 6.0 * sim_uniform(&sim)) * SIM_MS;
+		sim_pass(&sim, detect, 1);
+		assert_false(is_accused(detect, SLOW) || is_accused(detect, SLOW + 4));
+	}
+	end(&sim, detect);
+}
+
 /* Two hosts differ by much of their work now and then, and by little of the step. */
 static void small_differences_of_hosts_are_no_turns(void **state)
 {
@@ -221,6 +254,8 @@ int main(void)
 		cmocka_unit_test(a_host_is_judged_where_own_work_shows_two_groups),
 		cmocka_unit_test(a_late_host_of_the_faster_group_is_not_named),
 		cmocka_unit_test(one_of_two_is_named_if_it_exceeds_all_hosts),
+		cmocka_unit_test(a_known_past_says_more_than_other_hosts),
+		cmocka_unit_test(hosts_that_vary_are_not_late),
 		cmocka_unit_test(small_differences_of_hosts_are_no_turns),
 		cmocka_unit_test(a_rank_that_joins_the_slower_group_is_compared_with_its_past),
 	};
