@@ -233,18 +233,49 @@ static double cost_of(const struct nt_contest *c, const struct nt_detect_rank *r
 	return cost / c->step;
 }
 
+/*
+ * Of two populations either may be normal. A rank that works longer than the slower one, by more than they
+ * differ, is slow in any case; where its past is known, that says more. `high`: the work of that one.
+ */
+static bool is_beyond_both(const struct nt_contest *c, const struct nt_track *track, double value,
+			   double high)
+{
+	const double gap = fabs(c->space.other - c->space.normal) *
+			   nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+
+	return c->series == NT_SERIES_OWN && c->space.two && c->sample > NT_WIDTH_RANKS &&
+	       c->mode == NT_MODE_PAST && !track->past.ready && value - high > gap;
+}
+
+/* What the value is compared with, 0 if with its past alone. Sets *mode. */
+static double reference_of(const struct nt_contest *c, const struct nt_track *track, double value,
+			   enum nt_mode *mode)
+{
+	const double high =
+		c->centre + nt_stats_max(c->space.other, c->space.normal) *
+				    nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+
+	*mode = c->mode;
+	if (is_beyond_both(c, track, value, high)) {
+		*mode = NT_MODE_PEERS;
+		return high;
+	}
+	return c->sample > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
+}
+
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct nt_track *track = &rank->track[c->series];
-	const double peers = c->sample > 1 ? nt_stats_middle_without(&c->middle, value) : 0.0;
+	enum nt_mode mode;
+	const double peers = reference_of(c, track, value, &mode);
 	const double base = nt_peer_deviation_base(rules, c->sample > 1 ? peers : value, c->step);
 	const double peer_deviation = c->sample > 1 ? (value - peers) / base : 0.0;
 	struct nt_past so_far;
 	const bool learns = nt_past_so_far(
 		&track->past, nt_detect_rank_lesson(c->detect, rank, c->series), &so_far);
 	/* With two populations a past is needed, so the incomplete one is used. */
-	const bool hurried = learns && c->space.two;
+	const bool hurried = learns && c->space.two && mode != NT_MODE_PEERS;
 	const struct nt_past *past = hurried ? &so_far : &track->past;
 	const bool has_past = hurried || past->ready;
 	const struct nt_past *usual = learns ? &so_far : past;
@@ -258,7 +289,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	const struct own own = compare_past(c, track, has_past ? past : NULL, value);
 
 	shift = level;
-	if (c->mode == NT_MODE_PEERS) {
+	if (mode == NT_MODE_PEERS) {
 		level.z = peer_deviation / c->width;
 		level.cost = cost_of(c, rank, value, peer_deviation * base);
 		shift.peer_deviation =
@@ -282,9 +313,9 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	nt_cusum_add(&track->level, rules, &level);
 	may_learn = !learns || !may_be_fault(c, track, value, &so_far);
 	/* A past that a fault keeps from being completed stays what it is so far. */
-	if (has_past || (c->mode == NT_MODE_PEERS && (!may_learn || track->shift.sum > 0.0)))
+	if (has_past || (mode == NT_MODE_PEERS && (!may_learn || track->shift.sum > 0.0)))
 		nt_cusum_add(&track->shift, rules, &shift);
-	if ((c->mode == NT_MODE_PEERS || is_pair(c)) &&
+	if ((mode == NT_MODE_PEERS || is_pair(c)) &&
 	    (learns || has_past || track->rate.sum > 0.0)) {
 		if (learns && track->past.count == NT_PAST_SOME && track->far_given.windows <= 0.0)
 			count_far_before(c, rank, track, &so_far, base, shift);
@@ -294,85 +325,20 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 		count_far(c, track, past, shift);
 	}
 
-	track->mode = c->mode == NT_MODE_PEERS ? NT_MODE_PEERS
-		      : has_past               ? NT_MODE_PAST
-					       : NT_MODE_NONE;
+	track->mode = mode == NT_MODE_PEERS ? NT_MODE_PEERS
+		      : has_past            ? NT_MODE_PAST
+					    : NT_MODE_NONE;
 	track->peers_seen = (uint8_t)(c->sample - 1 < UINT8_MAX ? c->sample - 1 : UINT8_MAX);
 	track->frame = c->detect->frames;
 	track->value = value;
 	track->peers = c->sample > 1 ? peers : 0.0;
 	track->peer_deviation = peer_deviation;
-	track->width = c->mode == NT_MODE_PEERS ? c->width : own.width;
-	track->shift_width = c->mode == NT_MODE_PEERS ? shift_width : own.width;
+	track->width = mode == NT_MODE_PEERS ? c->width : own.width;
+	track->shift_width = mode == NT_MODE_PEERS ? shift_width : own.width;
 	if (!rank->in_incident && may_learn)
 		nt_past_learn(&track->past, nt_detect_rank_lesson(c->detect, rank, c->series),
 			      peer_deviation, value, c->detect->frames);
 	note_rank(c, rank, peer_deviation * base / c->step, track->growth * own.base);
-}
-
-/* Ranks on a busy processor are no slower group: they wait for that processor. */
-static bool is_starved(const struct nt_contest *c, double gap_ns)
-{
-	const double *value = c->slowest->step_metric;
-
-	return nt_peer_starved(value[NT_STEP_METRIC_RUN_QUEUE], value[NT_STEP_METRIC_COMM],
-			       value[NT_STEP_METRIC_STEP]) >= NT_EXPLAINS * gap_ns;
-}
-
-/* How much more the slower population has grown than the other, on average, ns. */
-static double gap_growth(const struct nt_contest *c)
-{
-	return c->grown[0] && c->grown[1]
-		       ? c->growth_ns[1] / c->grown[1] - c->growth_ns[0] / c->grown[0]
-		       : 0.0;
-}
-
-void nt_contest_count_apart(const struct nt_contest *c)
-{
-	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
-	const struct nt_peer_clusters *space = &c->space;
-	struct nt_group_past *past = c->group->past;
-	double gap = fabs(space->other - space->normal);
-
-	past->apart_cost = 0.0;
-	if (!c->apart || c->slowest->in_incident || is_starved(c, gap * base) ||
-	    gap_growth(c) > NT_EXPLAINS * gap * base) {
-		past->apart -= past->apart > 0;
-		past->apart_gap *= NT_APART_KEPT;
-		return;
-	}
-	/* In a group of two the slower rank must stay the same. */
-	if (c->sample == 2 && past->apart && past->apart_slower != c->slowest->rank)
-		past->apart = 0;
-	past->apart_slower = c->slowest->rank;
-	if (!past->apart)
-		past->apart_since_ns = c->group->wait_start_ns;
-	past->apart += past->apart < 2 * NT_APART_ROUNDS;
-	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
-	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
-	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
-	past->apart_gap += (past->apart == 1 ? 1.0 : NT_APART_PART) * (gap - past->apart_gap);
-	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
-}
-
-void nt_contest_note_slowest(const struct nt_contest *c, double steps, double most)
-{
-	struct nt_group_past *past = c->group->past;
-	const bool explained = c->space.two || c->slowest->in_incident || c->group->jumped;
-
-	if (past->worst.next == NT_RING_MAX)
-		past->worst.next = 0;
-	past->slowest[past->worst.next] = c->slowest->rank;
-	nt_ring_add(&past->worst, NT_RING_MAX,
-		    explained ? 0.0 : nt_stats_min(c->slowest->track[c->series].residual, most));
-	/*
-	 * A window holds several steps, each with its own slowest rank. The costs add up to the
-	 * job's cost, unless two ranks are slow in one step.
-	 */
-	if (!explained)
-		nt_ring_add(&past->turn, NT_RING_MAX,
-			    c->fars <= steps + 1.0 ? nt_stats_min(c->far_cost, most)
-						   : NT_TURN_CROWDED);
 }
 
 /*

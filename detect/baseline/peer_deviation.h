@@ -77,12 +77,5 @@ uint32_t nt_contest_size(const struct nt_contest *c, const struct nt_step_metric
 void nt_contest_compare(struct nt_contest *c, const struct nt_step_metrics *step_metrics);
 /* Judges one rank's value and adds to its evidence. */
 void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double value);
-/* Counts rounds with two populations that no rank's own past explains; reported when they last. */
-void nt_contest_count_apart(const struct nt_contest *c);
-/*
- * Records the slowest rank and its excess, parts of a step: separates uneven work from one slow
- * rank, at most `most`. Skipped where an incident already explains it.
- */
-void nt_contest_note_slowest(const struct nt_contest *c, double steps, double most);
 
 #endif

@@ -331,6 +331,76 @@ static double most_excess(const struct nt_detect *detect,
 	return longest > mean ? mine[NT_STEP_METRIC_OWN] * (1.0 - mean / longest) / own->step : 0.0;
 }
 
+/* Ranks on a busy processor are no slower group: they wait for that processor. */
+static bool is_starved(const struct nt_contest *c, double gap_ns)
+{
+	const double *value = c->slowest->step_metric;
+
+	return nt_peer_starved(value[NT_STEP_METRIC_RUN_QUEUE], value[NT_STEP_METRIC_COMM],
+			       value[NT_STEP_METRIC_STEP]) >= NT_EXPLAINS * gap_ns;
+}
+
+/* How much more the slower population has grown than the other, on average, ns. */
+static double gap_growth(const struct nt_contest *c)
+{
+	return c->grown[0] && c->grown[1]
+		       ? c->growth_ns[1] / c->grown[1] - c->growth_ns[0] / c->grown[0]
+		       : 0.0;
+}
+
+/* Counts rounds with two populations that no rank's own past explains; reported when they last. */
+static void count_apart(const struct nt_contest *c)
+{
+	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
+	const struct nt_peer_clusters *space = &c->space;
+	struct nt_group_past *past = c->group->past;
+	double gap = fabs(space->other - space->normal);
+
+	past->apart_cost = 0.0;
+	if (!c->apart || c->slowest->in_incident || is_starved(c, gap * base) ||
+	    gap_growth(c) > NT_EXPLAINS * gap * base) {
+		past->apart -= past->apart > 0;
+		past->apart_gap *= NT_APART_KEPT;
+		return;
+	}
+	/* In a group of two the slower rank must stay the same. */
+	if (c->sample == 2 && past->apart && past->apart_slower != c->slowest->rank)
+		past->apart = 0;
+	past->apart_slower = c->slowest->rank;
+	if (!past->apart)
+		past->apart_since_ns = c->group->wait_start_ns;
+	past->apart += past->apart < 2 * NT_APART_ROUNDS;
+	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
+	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
+	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
+	past->apart_gap += (past->apart == 1 ? 1.0 : NT_APART_PART) * (gap - past->apart_gap);
+	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
+}
+
+/*
+ * Records the slowest rank and its excess, parts of a step: separates uneven work from one slow
+ * rank, at most `most`. Skipped where an incident already explains it.
+ */
+static void note_slowest(const struct nt_contest *c, double steps, double most)
+{
+	struct nt_group_past *past = c->group->past;
+	const bool explained = c->space.two || c->slowest->in_incident || c->group->jumped;
+
+	if (past->worst.next == NT_RING_MAX)
+		past->worst.next = 0;
+	past->slowest[past->worst.next] = c->slowest->rank;
+	nt_ring_add(&past->worst, NT_RING_MAX,
+		    explained ? 0.0 : nt_stats_min(c->slowest->track[c->series].residual, most));
+	/*
+	 * A window holds several steps, each with its own slowest rank. The costs add up to the
+	 * job's cost, unless two ranks are slow in one step.
+	 */
+	if (!explained)
+		nt_ring_add(&past->turn, NT_RING_MAX,
+			    c->fars <= steps + 1.0 ? nt_stats_min(c->far_cost, most)
+						   : NT_TURN_CROWDED);
+}
+
 /*
  * `live`: its ranks that take part. What all of them grew by is not known in a round without some:
  * then it is as it was.
@@ -372,8 +442,8 @@ static void judge_group(struct nt_detect *detect, struct nt_group *group, uint32
 		find_jump(detect, group);
 	}
 	if (group->past && own->n >= 2) {
-		nt_contest_count_apart(own);
-		nt_contest_note_slowest(own, steps, most_excess(detect, &step_metrics, own));
+		count_apart(own);
+		note_slowest(own, steps, most_excess(detect, &step_metrics, own));
 	}
 	group->together = group->computing = 0;
 	group->rounds++;

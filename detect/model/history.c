@@ -34,6 +34,15 @@ double nt_history_last_steps(const struct nt_history *history)
 	return history->count ? latest(history, 0)->steps : 0.0;
 }
 
+double nt_history_mean_steps(const struct nt_history *history)
+{
+	double steps = 0.0;
+
+	for (uint32_t i = 0; i < history->count; i++)
+		steps += history->round[i].steps;
+	return history->count ? steps / history->count : 0.0;
+}
+
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
 {
 	double step[NT_HISTORY_BEFORE];

@@ -41,6 +41,8 @@ struct nt_history_mean {
 
 /* Steps of the last round; 0: there is none. */
 double nt_history_last_steps(const struct nt_history *history);
+/* Mean steps of the rounds; 0: there is none. */
+double nt_history_mean_steps(const struct nt_history *history);
 void nt_history_add(struct nt_history *history, const struct nt_history_round *round);
 /*
  * The step unit changed: clears the rounds and restarts the call count at now_ns. Steps keep

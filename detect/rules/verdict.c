@@ -462,7 +462,7 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		return 0;
 	/* What happens every so many steps, the program does; a cause says more. */
 	if (sum == &track->rate && proposal.cause == NT_EVIDENCE_TEXT_NONE && !rank->in_incident &&
-	    nt_far_rhythm_is_regular(&track->rhythm, nt_history_last_steps(&detect->step.history)))
+	    nt_far_rhythm_is_regular(&track->rhythm, nt_history_mean_steps(&detect->step.history)))
 		return 0;
 	if (is_of_role(detect, rank, track, &proposal))
 		return 0;

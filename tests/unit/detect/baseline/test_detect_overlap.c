@@ -300,6 +300,32 @@ static void a_third_of_the_ranks_may_be_slow_from_the_start(void **state)
 	sim_free(&sim);
 }
 
+/*
+ * The other ranks of the slow rank's node wait for it in other collectives than those of the other node, and
+ * show less work: two populations, of which it is in neither.
+ */
+static void a_rank_beyond_two_populations_is_slow(void **state)
+{
+	for (uint32_t longest = 0; longest < 2; longest++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		(void)state;
+		sim_init(&sim, 2 * RANKS, 81);
+		sim.jitter = 0.02;
+		for (uint32_t j = 0; j < 2 * RANKS; j++) {
+			sim.rank[j].host = 0.0;
+			sim.rank[j].device = (j == SLOW ? 50.0 : j < RANKS ? 10.0 : 16.0) * SIM_MS;
+			sim.rank[j].longest = longest * (j == SLOW ? 4.0 : 2.4) * SIM_MS;
+		}
+		sim_pass(&sim, detect, LAYERS / 2);
+		assert_names_rank(sim_firing(detect, 0), SLOW);
+		assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_COMPUTE);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 /* Some ranks are slow at times, and together: they do not acquit each other. */
 static void ranks_that_are_slow_at_times_acquit_none_of_them(void **state)
 {
@@ -379,6 +405,7 @@ int main(void)
 		cmocka_unit_test(half_a_role_may_be_slow),
 		cmocka_unit_test(ranks_that_wait_beside_their_work_differ_by_more_than_it),
 		cmocka_unit_test(a_third_of_the_ranks_may_be_slow_from_the_start),
+		cmocka_unit_test(a_rank_beyond_two_populations_is_slow),
 		cmocka_unit_test(ranks_that_are_slow_at_times_acquit_none_of_them),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
 	};

@@ -239,6 +239,21 @@ static void what_one_rank_does_every_so_many_steps_is_no_fault(void **state)
 	assert_false(is_accused_for_each(job, 17));
 }
 
+/* A checkpoint may be followed by a barrier, which is a step to those that count calls. */
+static void such_a_window_may_hold_a_step_more(void **state)
+{
+	struct job *job = *state;
+
+	for (uint32_t i = 0; i < 8; i++)
+		job->sim.rank[i].host = 5.0 * SIM_MS;
+	for (uint32_t i = 0; i < LONG; i++) {
+		job->sim.steps = i % 12 ? 1 : 2;
+		job->sim.rank[3].host = (i % 12 ? 5.0 : 75.0) * SIM_MS;
+		sim_pass(&job->sim, job->detect, 1);
+		assert_accuses_nobody(job->detect);
+	}
+}
+
 /* Such distances are often equal by chance. */
 static void what_it_does_in_every_few_steps_is_one(void **state)
 {
@@ -375,6 +390,7 @@ int main(void)
 		CASE(it_ends_when_no_step_is_long_any_more),
 		CASE(what_one_rank_does_every_so_many_steps_is_no_fault),
 		CASE(a_rank_that_is_far_with_another_one_only_is_not_named),
+		CASE(such_a_window_may_hold_a_step_more),
 		CASE(what_it_does_in_every_few_steps_is_one),
 		CASE(a_regular_pause_with_a_cause_is_named),
 		cmocka_unit_test(distances_are_equal_within_a_window),
