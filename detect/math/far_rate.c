@@ -172,6 +172,17 @@ static double tolerance_of(double window)
 	return nt_stats_max(1.0, window);
 }
 
+/* How many times the last gap this one is: a half, one or two. */
+static double nearest_beats(double gap, double last)
+{
+	double best = 1.0;
+
+	for (double beats = 0.5; beats <= 2.0; beats *= 2.0)
+		if (fabs(gap - beats * last) < fabs(gap - best * last))
+			best = beats;
+	return best;
+}
+
 void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost)
 {
 	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0, beats;
@@ -181,11 +192,11 @@ void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window,
 	if (cost > NT_RHYTHM_ANOTHER * rhythm->cost)
 		gap = rhythm->gap = 0.0;
 	rhythm->cost = cost;
-	/* Of two far windows next to each other only the first is added: one may be missed. */
-	beats = fabs(gap - 2.0 * rhythm->gap) < fabs(gap - rhythm->gap) ? 2.0 : 1.0;
+	/* Of two far windows next to each other only the first is added: one may be missed, now or before. */
+	beats = nearest_beats(gap, rhythm->gap);
 	rhythm->is_equal =
 		rhythm->gap <= 0.0 || fabs(gap - beats * rhythm->gap) <= tolerance_of(window);
-	rhythm->gap = rhythm->is_equal ? gap / beats : gap;
+	rhythm->gap = rhythm->is_equal ? gap / nt_stats_max(1.0, beats) : gap;
 	rhythm->at = step;
 }
 

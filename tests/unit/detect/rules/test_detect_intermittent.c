@@ -321,6 +321,17 @@ static void distances_are_equal_within_a_window(void **state)
 	nt_far_rhythm_add(&rhythm, 200.0, 5.0, 0.5);
 	nt_far_rhythm_add(&rhythm, 254.0, 5.0, 0.5);
 	assert_true(nt_far_rhythm_is_regular(&rhythm, 5.0));
+	/* One was missed before: it cost less, as another rank was late as well. */
+	rhythm = (struct nt_far_rhythm){0};
+	nt_far_rhythm_add(&rhythm, 22.0, 1.0, 0.98);
+	nt_far_rhythm_add(&rhythm, 43.0, 1.0, 0.28);
+	nt_far_rhythm_add(&rhythm, 65.0, 1.0, 0.98);
+	nt_far_rhythm_add(&rhythm, 87.0, 1.0, 0.98);
+	assert_true(nt_far_rhythm_is_regular(&rhythm, 1.0));
+	nt_far_rhythm_add(&rhythm, 98.0, 1.0, 0.98);
+	assert_true(nt_far_rhythm_is_regular(&rhythm, 1.0));
+	nt_far_rhythm_add(&rhythm, 113.0, 1.0, 0.98);
+	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
 }
 
 static void of_two_ranks_the_one_that_is_slow_at_times_is_named(void **state)
