@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/systrace/timeline.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "cli/readers/period.h"
@@ -200,6 +201,7 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 		burst = 0;
 	if (burst)
 		period = (struct nt_period){.calls = burst};
+	assert(period.calls);
 	steps->step = calloc(markers->ops + 1, sizeof(*steps->step));
 	if (!steps->step)
 		return -ENOMEM;

@@ -175,11 +175,12 @@ static double tolerance_of(double window)
 /* How many times the last gap this one is: a half, one or two. */
 static double nearest_beats(double gap, double last)
 {
+	static const double other[] = {0.5, 2.0};
 	double best = 1.0;
 
-	for (double beats = 0.5; beats <= 2.0; beats *= 2.0)
-		if (fabs(gap - beats * last) < fabs(gap - best * last))
-			best = beats;
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		if (fabs(gap - other[i] * last) < fabs(gap - best * last))
+			best = other[i];
 	return best;
 }
 
