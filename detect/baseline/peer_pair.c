@@ -91,8 +91,10 @@ void nt_peer_hosts_note(struct nt_detect *detect)
 	const bool has_pairs = has_pair_of_ranks(detect);
 
 	*hosts = (struct nt_longest_hosts){0};
-	for (size_t i = 0; i < NT_LONGEST_HOSTS; i++)
-		hosts->value[i] = -1.0, hosts->group[i] = NT_NO_INDEX;
+	for (size_t i = 0; i < NT_LONGEST_HOSTS; i++) {
+		hosts->value[i] = -1.0;
+		hosts->group[i] = NT_NO_INDEX;
+	}
 	for (uint32_t i = 0; i < detect->ranks && has_pairs; i++) {
 		const struct nt_detect_rank *rank = &detect->rank[i];
 		const struct nt_track *host = &rank->track[NT_SERIES_HOST];
@@ -142,6 +144,7 @@ double nt_peer_hosts_replace(const struct nt_detect *detect, const struct nt_gro
 	const double most = most_of(detect, group);
 	const double more = nt_stats_max(0.0, most - sorted[0]);
 
+	/* As little beyond them is less than a width: no evidence. */
 	if (most < 0.0 || sorted[1] - most <= more)
 		return -1.0;
 	sorted[0] += more;

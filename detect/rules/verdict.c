@@ -478,8 +478,9 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 	peers = proposal.class == NT_CLASS_COMPUTE ? nt_step_evidence_peers_work(&rank->evidence)
 						   : rank->evidence.peers[metric_of(series)];
 	/* Of two hosts the job waits for what the slower one exceeds all others by. */
-	next = series == NT_SERIES_HOST && track->mode == NT_MODE_PEERS ? fmax(peers, track->peers)
-									: peers;
+	next = series == NT_SERIES_HOST && track->mode == NT_MODE_PEERS && track->peers_seen == 1
+		       ? fmax(peers, track->peers)
+		       : peers;
 	proposal.cost = fmax(0.0, rank->evidence.value[metric_of(series)] - next) /
 			fmax(1.0, rank->evidence.value[NT_STEP_METRIC_STEP]);
 	proposal.tier = rank->tier;
