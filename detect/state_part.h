@@ -13,6 +13,7 @@ enum nt_state_format {
 	NT_STATE_PAUSES, /* faults that pause last until their last bad window */
 	NT_STATE_NETWORK_RATE, /* how often transfers are slow */
 	NT_STATE_RESIDUAL_WIDTH, /* how far ranks differ beyond what is permanent */
+	NT_STATE_RHYTHM, /* how often a distance came, and what came between */
 };
 
 void nt_state_cusum(struct nt_codec *codec, struct nt_cusum *cusum);

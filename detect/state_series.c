@@ -45,7 +45,17 @@ void nt_state_far_rhythm(struct nt_codec *codec, struct nt_far_rhythm *rhythm)
 	nt_code_real(codec, &rhythm->at);
 	nt_code_real(codec, &rhythm->gap);
 	nt_code_real(codec, &rhythm->cost);
-	nt_code_bool(codec, &rhythm->is_equal);
+	if (codec->version < NT_STATE_RHYTHM) {
+		bool is_equal = false;
+
+		nt_code_bool(codec, &is_equal);
+		rhythm->times = 1;
+		*(is_equal ? &rhythm->on : &rhythm->off) = rhythm->cost;
+		return;
+	}
+	nt_code_u8(codec, &rhythm->times, UINT8_MAX);
+	nt_code_real(codec, &rhythm->on);
+	nt_code_real(codec, &rhythm->off);
 }
 
 void nt_state_far_rate(struct nt_codec *codec, struct nt_far_rate *rate)

@@ -63,8 +63,9 @@ static void mark_ends(const struct nt_kineto_rank *rank, const uint32_t *call,
 		      const struct nt_period *period)
 {
 	for (size_t i = 0; i < rank->comms; i++)
-		rank->comm[i]->ends_step = period->has_anchor ? call[i] == period->anchor
-							      : (i + 1) % period->calls == 0;
+		rank->comm[i]->ends_step = period->has_anchor
+						   ? nt_period_ends(period, call, rank->comms, i)
+						   : (i + 1) % period->calls == 0;
 }
 
 /* The intervals between ends: a step cut by the beginning of the trace does not count. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/readers/recurrence.h"
 #include "common/base/hash.h"
 
 enum {
@@ -12,13 +13,10 @@ enum {
 	MIN_TIMES = 3, /* required repetitions of a period */
 	/* repetitions before it is preferred to a shorter one that fits less well */
 	SURE_TIMES = 20,
-	SCALAR_BYTES = 64, /* at most: a loss, a norm */
 };
 
 /* Fractions of calls equal to the one a period later: acceptable, and practically all. */
 static const double fits = 0.9, fits_well = 0.98;
-/* Fraction of calls in equal steps that a scalar ends; an evaluation may follow each fifth of them. */
-static const double most_steps = 0.7;
 /* Fraction of calls of one kind: gradient buckets of one size, and calls between some steps. */
 static const double one_kind = 0.8;
 
@@ -27,19 +25,6 @@ struct run {
 	uint64_t key; /* of kind and length */
 	uint32_t at;
 };
-
-/* The calls behind one of a scalar up to the next one of it. */
-struct segment {
-	uint64_t key; /* of the scalar, and of the calls in any order */
-	uint32_t anchor, calls, at; /* at: of the scalar that ends it */
-};
-
-static int by_calls(const void *a, const void *b)
-{
-	const struct segment *x = a, *y = b;
-
-	return (x->key > y->key) - (x->key < y->key);
-}
 
 static int by_key(const void *a, const void *b)
 {
@@ -169,71 +154,6 @@ static void find_anchor(uint32_t n, const uint64_t *shape, const uint32_t *times
 	}
 }
 
-static bool is_scalar(uint64_t shape)
-{
-	return shape >> 32 && shape >> 32 <= SCALAR_BYTES;
-}
-
-/*
- * Whether such a segment has all kinds that are no scalars and come again and again. Gradients that are
- * reduced beside it make a step of several: it is of a layer or of a micro-batch.
- */
-static bool has_all_work(const uint32_t *call, const struct segment *segment, const uint64_t *shape,
-			 const uint32_t *times, uint32_t kinds, uint32_t *is_in)
-{
-	memset(is_in, 0, kinds * sizeof(*is_in));
-	for (uint32_t i = 0; i < segment->calls; i++)
-		is_in[call[segment->at - i]] = 1;
-	for (uint32_t i = 0; i < kinds; i++)
-		if (times[i] >= MIN_TIMES && !is_in[i] && !is_scalar(shape[i]))
-			return false;
-	return true;
-}
-
-/*
- * The shortest step that a scalar ends: an evaluation after some steps interrupts each period of the
- * calls, and few of the steps themselves. segment: of n; last: of all kinds, 0, is overwritten.
- */
-static void find_scalar_step(const uint32_t *call, uint32_t n, const uint64_t *shape,
-			     const uint32_t *times, uint32_t kinds, struct segment *segment,
-			     uint32_t *last, uint64_t *sum_at_last, struct nt_period *ret_period)
-{
-	size_t segments = 0;
-	uint64_t sum = 0;
-
-	*ret_period = (struct nt_period){0};
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t kind = call[i];
-
-		sum += nt_hash_mix(kind + 1);
-		if (!is_scalar(shape[kind]))
-			continue;
-		if (last[kind])
-			segment[segments++] =
-				(struct segment){nt_hash_u64(sum - sum_at_last[kind], kind), kind,
-						 i + 1 - last[kind], i};
-		last[kind] = i + 1;
-		sum_at_last[kind] = sum;
-	}
-	qsort(segment, segments, sizeof(*segment), by_calls);
-	for (size_t i = 0, end; i < segments; i = end) {
-		const uint32_t length = segment[i].calls;
-
-		for (end = i + 1; end < segments && segment[end].key == segment[i].key;)
-			end++;
-		if (end - i < MIN_TIMES || length == 1 ||
-		    (double)(end - i) * length < most_steps * n)
-			continue;
-		if (ret_period->calls && (length > ret_period->calls ||
-					  (length == ret_period->calls &&
-					   shape[segment[i].anchor] >= shape[ret_period->anchor])))
-			continue;
-		if (has_all_work(call, &segment[i], shape, times, kinds, last))
-			*ret_period = (struct nt_period){
-				.calls = length, .has_anchor = true, .anchor = segment[i].anchor};
-	}
-}
-
 static bool has_one_kind(uint32_t n, const uint32_t *times, uint32_t kinds)
 {
 	for (uint32_t i = 0; i < kinds; i++)
@@ -242,36 +162,50 @@ static bool has_one_kind(uint32_t n, const uint32_t *times, uint32_t kinds)
 	return false;
 }
 
+bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t calls, size_t i)
+{
+	uint32_t run = 1;
+
+	if (call[i] != period->anchor || (i + 1 < calls && call[i + 1] == period->anchor))
+		return false;
+	while (run < period->anchor_run && run <= i && call[i - run] == period->anchor)
+		run++;
+	return run >= period->anchor_run;
+}
+
 int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, uint32_t kinds,
 		   struct nt_period *ret_period)
 {
 	const uint32_t n = calls < MAX_CALLS ? (uint32_t)calls : MAX_CALLS;
 	uint32_t candidate[MAX_CANDIDATES + MAX_CANDIDATES / 4];
-	struct nt_period period = {.calls = 1}, scalar;
+	struct nt_period period = {.calls = 1, .anchor_run = 1};
 	nt_autofree struct run *run = calloc((size_t)n + 1, sizeof(*run));
 	nt_autofree uint32_t *gap = calloc((size_t)n + 1, sizeof(*gap));
 	nt_autofree uint32_t *times = calloc((size_t)kinds + 1, sizeof(*times));
-	nt_autofree struct segment *segment = calloc((size_t)n + 1, sizeof(*segment));
-	nt_autofree uint32_t *last = calloc((size_t)kinds + 1, sizeof(*last));
-	nt_autofree uint64_t *sum_at_last = calloc((size_t)kinds + 1, sizeof(*sum_at_last));
+	struct nt_recurrence step;
 	uint32_t count;
+	int r;
 
-	if (!run || !gap || !times || !segment || !last || !sum_at_last)
+	if (!run || !gap || !times)
 		return -ENOMEM;
 	call += calls - n;
-	count = list_candidates(run, cut_runs(call, n, run), gap, n, candidate);
 	for (uint32_t i = 0; i < n; i++)
 		times[call[i]]++;
-	period.calls = choose(call, n, candidate, count, times, kinds);
-	if (period.calls > 1)
-		find_anchor(n, shape, times, kinds, &period);
-	if (period.calls > n / SURE_TIMES) {
-		find_scalar_step(call, n, shape, times, kinds, segment, last, sum_at_last, &scalar);
-		if (scalar.calls && scalar.calls < period.calls)
-			period = scalar;
-		else
-			period.doubtful = has_one_kind(n, times, kinds);
+	r = nt_recurrence_find(call, n, shape, times, kinds, &step);
+	if (r < 0)
+		return r;
+	if (step.calls) {
+		period = (struct nt_period){.calls = step.calls,
+					    .has_anchor = true,
+					    .anchor = step.anchor,
+					    .anchor_run = step.run};
+	} else {
+		count = list_candidates(run, cut_runs(call, n, run), gap, n, candidate);
+		period.calls = choose(call, n, candidate, count, times, kinds);
+		if (period.calls > 1)
+			find_anchor(n, shape, times, kinds, &period);
 	}
+	period.doubtful = period.calls > n / SURE_TIMES && has_one_kind(n, times, kinds);
 	*ret_period = period;
 	return 0;
 }

@@ -16,7 +16,8 @@ struct nt_period {
 	/* Four of five calls are of one kind, and the period repeats few times: it may be several steps. */
 	bool doubtful;
 	bool has_anchor;
-	uint32_t anchor; /* a kind of call that occurs once per step, as its last one */
+	uint32_t anchor; /* a kind of call of which one run per step is the longest */
+	uint32_t anchor_run; /* shorter runs end no step; at least 1 */
 };
 
 /*
@@ -26,5 +27,7 @@ struct nt_period {
  */
 NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,
 				 uint32_t kinds, struct nt_period *ret_period);
+/* Whether the i-th call is the last one of a run of the anchor that ends a step. */
+bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t calls, size_t i);
 
 #endif

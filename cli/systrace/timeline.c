@@ -114,22 +114,34 @@ void nt_steps_release(struct nt_steps *steps)
 	free(steps->step);
 }
 
-static int find_period(const struct nt_markers *markers, struct nt_period *ret_period)
-{
-	nt_autofree uint32_t *call = calloc(markers->ops + 1, sizeof(*call));
-	nt_autofree uint64_t *shape = calloc((size_t)markers->kinds + 1, sizeof(*shape));
+/* Calls and their kinds, as nt_period_find() takes them. */
+struct period_calls {
+	uint32_t *call;
+	uint64_t *shape;
+};
 
-	if (!call || !shape)
+static void release_calls(struct period_calls *list)
+{
+	free(list->call);
+	free(list->shape);
+}
+
+static int find_period(const struct nt_markers *markers, struct period_calls *list,
+		       struct nt_period *ret_period)
+{
+	list->call = calloc(markers->ops + 1, sizeof(*list->call));
+	list->shape = calloc((size_t)markers->kinds + 1, sizeof(*list->shape));
+	if (!list->call || !list->shape)
 		return -ENOMEM;
 	for (size_t i = 0; i < markers->ops; i++)
-		call[i] = markers->op[i].kind;
+		list->call[i] = markers->op[i].kind;
 	/* Of calls that occur once per step, a small one is usually last: a loss, a norm. */
 	for (uint32_t i = 0; i < markers->kinds; i++)
-		shape[i] =
+		list->shape[i] =
 			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
 				<< 32 |
 			markers->kind[i].shape >> 32;
-	return nt_period_find(call, markers->ops, shape, markers->kinds, ret_period);
+	return nt_period_find(list->call, markers->ops, list->shape, markers->kinds, ret_period);
 }
 
 /* Bursts of calls without a period; *ret_calls 0: none. */
@@ -150,11 +162,11 @@ static int find_bursts(const struct nt_markers *markers, bool *first, uint32_t *
 }
 
 /* Whether the i-th operation ends a step; `calls`: since the last one, with this one. */
-static bool is_end(const struct nt_markers *markers, const struct nt_period *period,
-		   const bool *first, size_t i, size_t calls)
+static bool is_end(const struct nt_markers *markers, const struct period_calls *list,
+		   const struct nt_period *period, const bool *first, size_t i, size_t calls)
 {
 	if (period->has_anchor)
-		return markers->op[i].kind == period->anchor;
+		return nt_period_ends(period, list->call, markers->ops, i);
 	/* That of the last burst may be cut. */
 	if (first)
 		return i + 1 < markers->ops && first[i + 1];
@@ -181,6 +193,7 @@ static size_t first_whole(const bool *first, size_t calls, uint32_t burst)
 
 int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 {
+	__attribute__((cleanup(release_calls))) struct period_calls list = {0};
 	nt_autofree bool *first = calloc(markers->ops + 1, sizeof(*first));
 	struct nt_period period = {0};
 	uint32_t burst = 0;
@@ -191,7 +204,7 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 
 	if (!first)
 		return -ENOMEM;
-	r = find_period(markers, &period);
+	r = find_period(markers, &list, &period);
 	if (r == 0 && (period.calls == 1 || period.doubtful))
 		r = find_bursts(markers, first, &burst);
 	if (r < 0)
@@ -215,7 +228,7 @@ int nt_steps_cut(const struct nt_markers *markers, struct nt_steps *steps)
 		const struct nt_marker_op *op = &markers->op[i];
 		const size_t calls = i + 1 - from;
 
-		if (!is_end(markers, &period, burst ? first : NULL, i, calls))
+		if (!is_end(markers, &list, &period, burst ? first : NULL, i, calls))
 			continue;
 		/* Operations of two streams may end in another order than they were launched in. */
 		if (has_start && op->end_ns <= from_ns)

@@ -205,10 +205,16 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 		own.scale = nt_stats_max(NT_SHARED_LEAST, 1.0 + c->shared);
 		track->settled = c->group->past->shared[c->series];
 	}
-	track->slow_cost +=
-		NT_SLOW_PART *
-		(nt_stats_min(track->growth * own.base / c->step, NT_SLOW_MOST) - track->slow_cost);
 	return own;
+}
+
+/* `usual`: its past, or what is known of it so far; NULL without one. */
+static void add_slow_cost(const struct nt_contest *c, struct nt_track *track,
+			  const struct nt_past *usual, double value)
+{
+	const double cost = usual ? (value - usual->value_centre) / c->step : 0.0;
+
+	track->slow_cost += NT_SLOW_PART * (nt_stats_min(cost, NT_SLOW_MOST) - track->slow_cost);
 }
 
 /*
@@ -288,6 +294,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	bool may_learn;
 	const struct own own = compare_past(c, track, has_past ? past : NULL, value);
 
+	add_slow_cost(c, track, learns || has_past ? usual : NULL, value);
 	shift = level;
 	if (mode == NT_MODE_PEERS) {
 		level.z = peer_deviation / c->width;

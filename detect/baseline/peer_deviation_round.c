@@ -348,17 +348,36 @@ static double gap_growth(const struct nt_contest *c)
 		       : 0.0;
 }
 
+/*
+ * Populations that vary touch in some rounds. If its ranks still differ by half of what those did, they
+ * are two yet.
+ */
+static bool may_touch(const struct nt_contest *c)
+{
+	const struct nt_group_past *past = c->group->past;
+	double low = INFINITY, high = -INFINITY;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		low = fmin(low, c->value[i]);
+		high = fmax(high, c->value[i]);
+	}
+	return past->apart && c->n == 2 && c->sample > 2 &&
+	       high - low >= NT_EXPLAINS * (past->apart_high - past->apart_low);
+}
+
 /* Counts rounds with two populations that no rank's own past explains; reported when they last. */
 static void count_apart(const struct nt_contest *c)
 {
 	const double base = nt_peer_deviation_base(&c->detect->rules, c->centre, c->step);
 	const struct nt_peer_clusters *space = &c->space;
 	struct nt_group_past *past = c->group->past;
-	double gap = fabs(space->other - space->normal);
+	const bool touch = !c->apart && may_touch(c);
+	double gap = touch ? past->apart_high - past->apart_low
+			   : fabs(space->other - space->normal) * base;
 
 	past->apart_cost = 0.0;
-	if (!c->apart || c->slowest->in_incident || is_starved(c, gap * base) ||
-	    gap_growth(c) > NT_EXPLAINS * gap * base) {
+	if ((!c->apart && !touch) || c->slowest->in_incident || is_starved(c, gap) ||
+	    gap_growth(c) > NT_EXPLAINS * gap) {
 		past->apart -= past->apart > 0;
 		past->apart_gap *= NT_APART_KEPT;
 		return;
@@ -370,11 +389,13 @@ static void count_apart(const struct nt_contest *c)
 	if (!past->apart)
 		past->apart_since_ns = c->group->wait_start_ns;
 	past->apart += past->apart < 2 * NT_APART_ROUNDS;
+	past->apart_cost = gap / c->step;
+	if (touch)
+		return;
 	past->apart_low = c->centre + nt_stats_min(space->other, space->normal) * base;
-	past->apart_high = c->centre + nt_stats_max(space->other, space->normal) * base;
-	gap = (past->apart_high - past->apart_low) / nt_stats_max(1.0, past->apart_low);
+	past->apart_high = past->apart_low + gap;
+	gap /= nt_stats_max(1.0, past->apart_low);
 	past->apart_gap += (past->apart == 1 ? 1.0 : NT_APART_PART) * (gap - past->apart_gap);
-	past->apart_cost = (past->apart_high - past->apart_low) / c->step;
 }
 
 /*

@@ -172,36 +172,51 @@ static double tolerance_of(double window)
 	return nt_stats_max(1.0, window);
 }
 
-/* How many times the last gap this one is: a half, one or two. */
-static double nearest_beats(double gap, double last)
+/*
+ * How many times the last gap this one is: one or two, or a half of the first. Of two far windows next to
+ * each other only the first is added: one may be missed, now or before.
+ */
+static double nearest_beats(const struct nt_far_rhythm *rhythm, double gap)
 {
-	static const double other[] = {0.5, 2.0};
+	static const double other[] = {2.0, 0.5};
+	const size_t others = rhythm->times < 2 ? 2 : 1;
 	double best = 1.0;
 
-	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		if (fabs(gap - other[i] * last) < fabs(gap - best * last))
+	for (size_t i = 0; i < others; i++)
+		if (fabs(gap - other[i] * rhythm->gap) < fabs(gap - best * rhythm->gap))
 			best = other[i];
 	return best;
 }
 
 void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost)
 {
-	double gap = rhythm->at > 0.0 ? step - rhythm->at : 0.0, beats;
+	const double gap = step - rhythm->at;
+	double beats;
 
 	if (NT_RHYTHM_ANOTHER * cost < rhythm->cost)
 		return;
-	if (cost > NT_RHYTHM_ANOTHER * rhythm->cost)
-		gap = rhythm->gap = 0.0;
-	rhythm->cost = cost;
-	/* Of two far windows next to each other only the first is added: one may be missed, now or before. */
-	beats = nearest_beats(gap, rhythm->gap);
-	rhythm->is_equal =
-		rhythm->gap <= 0.0 || fabs(gap - beats * rhythm->gap) <= tolerance_of(window);
-	rhythm->gap = rhythm->is_equal ? gap / nt_stats_max(1.0, beats) : gap;
+	if (rhythm->at <= 0.0 || cost > NT_RHYTHM_ANOTHER * rhythm->cost) {
+		*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost};
+		return;
+	}
+	beats = nearest_beats(rhythm, gap);
+	if (rhythm->gap > 0.0 && fabs(gap - beats * rhythm->gap) > tolerance_of(window)) {
+		rhythm->off += cost;
+		if (rhythm->off >= rhythm->on)
+			*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost};
+		return;
+	}
+	rhythm->times = beats > 1.0 ? 1 : rhythm->times + (rhythm->times < UINT8_MAX);
+	rhythm->gap = gap / nt_stats_max(1.0, beats);
+	rhythm->on += cost;
 	rhythm->at = step;
+	rhythm->cost = cost;
 }
 
 bool nt_far_rhythm_is_regular(const struct nt_far_rhythm *rhythm, double window)
 {
-	return rhythm->is_equal && rhythm->gap >= NT_RHYTHM_LEAST * tolerance_of(window);
+	const double least = rhythm->times < NT_RHYTHM_TIMES ? NT_RHYTHM_LEAST : NT_RHYTHM_SHORT;
+
+	return rhythm->on > NT_RHYTHM_ANOTHER * rhythm->off &&
+	       rhythm->gap >= least * tolerance_of(window);
 }

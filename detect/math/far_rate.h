@@ -68,7 +68,8 @@ double nt_far_rate_gain(const struct nt_far_rate *others, const struct nt_far_ra
 struct nt_far_rhythm {
 	double at, gap; /* steps: of the last time, since the one before; 0: there was none */
 	double cost; /* of that time, part of the step */
-	bool is_equal; /* that gap is as long as the one before, if there was one */
+	uint8_t times; /* that gap came so often in a row */
+	double on, off; /* what the times at that distance cost, and the others since it is known */
 };
 
 /*

@@ -46,11 +46,17 @@ static void a_step_is_the_period_of_the_calls(void **state)
 	assert_true(period.has_anchor);
 	assert_int_equal(period.anchor, 'D');
 
-	/* Nothing comes once. */
+	/* Runs of one kind come once. */
 	call(&calls, "aabbb", 30);
 	period = find_period(&calls);
 	assert_int_equal(period.calls, 5);
-	assert_false(period.has_anchor);
+	assert_int_equal(period.anchor, 'a');
+	assert_int_equal(period.anchor_run, 1);
+	call(&calls, "aaaaababaabb", 30);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 12);
+	assert_int_equal(period.anchor, 'a');
+	assert_int_equal(period.anchor_run, 4);
 
 	call(&calls, "a", 300);
 	assert_int_equal(find_period(&calls).calls, 1);
@@ -171,6 +177,81 @@ static void equal_buckets_beside_other_calls_have_a_doubtful_period(void **state
 	assert_false(find_period(&calls).doubtful);
 }
 
+/* As a recording does that lacks records: one call of each `part` is not in it. */
+static void lose(struct nt_buf *calls, uint32_t part)
+{
+	size_t kept = 0;
+	uint64_t random = 5;
+
+	for (size_t i = 0; i < calls->len; i++) {
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		if ((random >> 33) % part)
+			calls->data[kept++] = calls->data[i];
+	}
+	calls->len = kept;
+}
+
+static void lost_calls_change_no_step(void **state)
+{
+	static const char *const unit[] = {
+		/* Layers of a pipeline's stage, its sends, gradients, a norm. */
+		"ttttttttsttttttttsttttttttsttttttttsttttttttsttttttttsggeN",
+		/* Experts, with gradients behind three groups of them: nothing comes once. */
+		"aaaaaaaaaaaaaaaaaaaabaaaabaaaabaaaab",
+		/* Micro-batches that receive and send, in turn. */
+		"arsrsrsrsrsrsrsrsrsrsrsrsrsrsrsrsrsdeN",
+	};
+	nt_autobuf struct nt_buf calls = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+		const uint32_t length = (uint32_t)strlen(unit[i]);
+		struct nt_period period;
+
+		for (int step = 0; step < 40; step++) {
+			call(&calls, unit[i], 1);
+			if (step % 10 == 9)
+				call(&calls, "M", 1);
+		}
+		lose(&calls, 100);
+		period = find_period(&calls);
+		assert_in_range(period.calls, length - 1, length);
+		assert_true(period.has_anchor);
+		assert_false(period.doubtful && unit[i][length - 1] == 'N');
+	}
+}
+
+/* Each 12th step has a checkpoint's barriers and another loss, which lengthen a short step by half. */
+static void scalars_between_steps_are_no_part_of_them(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	struct nt_period period;
+
+	(void)state;
+	for (int step = 0; step < 60; step++) {
+		call(&calls, "abbN", 1);
+		if (step % 12 == 11)
+			call(&calls, "NMM", 1);
+		if (step % 15 == 14)
+			call(&calls, "M", 1);
+	}
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 4);
+	assert_int_equal(period.anchor, 'N');
+}
+
+/* A step ends with the last call of a run that is long enough. */
+static void a_run_ends_a_step(void **state)
+{
+	static const uint32_t call[] = {1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 1};
+	const struct nt_period period = {
+		.calls = 6, .has_anchor = true, .anchor = 1, .anchor_run = 2};
+
+	(void)state;
+	for (size_t i = 0; i < 13; i++)
+		assert_int_equal(nt_period_ends(&period, call, 13, i), i == 2 || i == 9 || i == 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +260,9 @@ int main(void)
 		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
 		cmocka_unit_test(calls_between_some_steps_do_not_join_them),
 		cmocka_unit_test(equal_buckets_beside_other_calls_have_a_doubtful_period),
+		cmocka_unit_test(lost_calls_change_no_step),
+		cmocka_unit_test(scalars_between_steps_are_no_part_of_them),
+		cmocka_unit_test(a_run_ends_a_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

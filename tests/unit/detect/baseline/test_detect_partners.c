@@ -77,6 +77,30 @@ static void a_slow_replica_is_one_of_two_populations(void **state)
 	nt_detect_free(detect);
 }
 
+/* In half of the windows the slowest of the one are as fast as the fastest of the other. */
+static void populations_that_vary_are_two_nevertheless(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	sim.jitter = 0.05;
+	for (uint32_t i = 4; i < 8; i++)
+		sim.rank[i].device *= 1.3;
+	sim_pass(&sim, detect, 26);
+	assert_int_equal(sim_open(detect), 1);
+	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
+	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
+	/* They are alike again. */
+	for (uint32_t i = 4; i < 8; i++)
+		sim.rank[i].device /= 1.3;
+	sim_pass(&sim, detect, 200);
+	assert_int_equal(sim_open(detect), 0);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 /* At most a note on uneven work is open. */
 static void assert_nobody_is_accused(const struct nt_detect *detect)
 {
@@ -109,6 +133,28 @@ static void hosts_of_partners_are_not_compared(void **state)
 {
 	(void)state;
 	load_data_on_a_partner(NT_FRAME_T3);
+}
+
+/* A rank without peers, whose past is known earlier, is compared with what the job grew by. */
+static void growth_counts_before_a_past_is_complete(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	sim_pass(&sim, detect, 10);
+	for (uint32_t i = 0; i < 8; i++)
+		sim.rank[i].device *= 1.25;
+	sim_pass(&sim, detect, 6);
+	for (uint32_t i = 0; i < 8; i++) {
+		const struct nt_track *own = &nt_detect_find(detect, i)->track[NT_SERIES_OWN];
+
+		assert_false(own->past.ready);
+		assert_true(own->slow_cost > 0.1 && own->slow_cost < 0.3);
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
 }
 
 /* The partners' last values are in it: half of the roles are judged before them. */
@@ -149,6 +195,8 @@ int main(void)
 		cmocka_unit_test(partners_share_a_replica),
 		cmocka_unit_test(a_device_slow_from_the_start_is_named_among_partners),
 		cmocka_unit_test(a_slow_replica_is_one_of_two_populations),
+		cmocka_unit_test(populations_that_vary_are_two_nevertheless),
+		cmocka_unit_test(growth_counts_before_a_past_is_complete),
 		cmocka_unit_test(without_device_times_partners_are_no_peers),
 		cmocka_unit_test(hosts_of_partners_are_not_compared),
 		cmocka_unit_test(a_loaded_state_goes_on_with_its_partners),

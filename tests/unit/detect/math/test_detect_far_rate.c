@@ -298,6 +298,29 @@ static void a_rhythm_may_miss_a_beat(void **state)
 	assert_false(is_regular(two_missed, 2));
 }
 
+/* What happens between two times is another thing, unless it happens as often. */
+static void a_rhythm_bears_what_is_off_beat(void **state)
+{
+	static const double between[] = {14.0, 14.0, 9.0, 5.0},
+			    often[] = {14.0, 9.0, 5.0, 7.0};
+
+	(void)state;
+	assert_true(is_regular(between, 4));
+	assert_false(is_regular(often, 2));
+	assert_false(is_regular(often, 4));
+}
+
+static void a_short_rhythm_comes_twice_in_a_row(void **state)
+{
+	static const double eight[] = {8.0, 8.5, 9.0}, five[] = {5.0, 5.0, 5.0, 5.0};
+
+	(void)state;
+	assert_false(is_regular(eight, 1));
+	assert_true(is_regular(eight, 2));
+	assert_true(is_regular(eight, 3));
+	assert_false(is_regular(five, 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +338,8 @@ int main(void)
 		cmocka_unit_test(two_far_windows_are_too_few_however_large),
 		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
 		cmocka_unit_test(a_rhythm_may_miss_a_beat),
+		cmocka_unit_test(a_rhythm_bears_what_is_off_beat),
+		cmocka_unit_test(a_short_rhythm_comes_twice_in_a_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/readers/recurrence.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_STEPS = 64, /* of different length that are looked at */
+	MIN_TIMES = 3, /* required repetitions of a step */
+	SURE_TIMES = 20, /* repetitions of a longer step before it is preferred */
+	WORK_TIMES = 10, /* work that recurs so often is part of each step */
+	LENGTH_PART = 8, /* the length of a step varies by at most this part */
+	SCALAR_BYTES = 64, /* at most: a loss, a norm */
+};
+
+/* Share of calls in steps of about the same length, and of steps with each kind of work. */
+static const double most_steps = 0.7;
+/* A step is shorter than another one whose share is larger by less than this. */
+static const double as_good = 0.2;
+/* Of two anchors the one with the larger share is taken if they differ by more. */
+static const double as_sure = 0.05;
+
+struct call_run {
+	uint32_t kind, length;
+	uint32_t end, work; /* calls up to its end, and those of them that are no scalars */
+};
+
+struct recurring_step {
+	struct nt_recurrence found;
+	uint32_t work; /* its calls that are no scalars, the median */
+};
+
+bool nt_recurrence_is_scalar(uint64_t shape)
+{
+	return shape >> 32 && shape >> 32 <= SCALAR_BYTES;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct call_run *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uint32_t cut_runs(const uint32_t *call, uint32_t n, const uint64_t *shape,
+			 struct call_run *run)
+{
+	uint32_t runs = 0, work = 0;
+
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && call[end] == call[i];)
+			end++;
+		work += nt_recurrence_is_scalar(shape[call[i]]) ? 0 : end - i;
+		run[runs++] = (struct call_run){call[i], end - i, end, work};
+	}
+	qsort(run, runs, sizeof(*run), by_kind);
+	return runs;
+}
+
+/* Whether a stretch of so many calls is a step of about that length. */
+static bool is_step(uint32_t calls, uint32_t length)
+{
+	const uint32_t more = calls > length ? calls - length : length - calls;
+
+	return more <= length / LENGTH_PART;
+}
+
+/*
+ * The step that runs of one kind end, of at least that length. Its length is without scalars: they are
+ * exchanged beside some steps, too. length: room for those of the stretches between the runs.
+ */
+static struct recurring_step measure(const struct call_run *run, uint32_t runs, uint32_t least,
+				     uint32_t *length)
+{
+	struct recurring_step step = {.found = {.anchor = run->kind, .run = least}};
+	const struct call_run *first = NULL, *last = NULL;
+	uint32_t n = 0, regular = 0, times = 0;
+
+	for (uint32_t i = 0; i < runs; i++) {
+		if (run[i].length < least)
+			continue;
+		if (last && run[i].work > last->work)
+			length[n++] = run[i].work - last->work;
+		first = first ? first : &run[i];
+		last = &run[i];
+	}
+	if (n < MIN_TIMES)
+		return step;
+	qsort(length, n, sizeof(*length), by_value);
+	step.work = length[n / 2];
+	for (uint32_t i = 0; i < n; i++)
+		if (is_step(length[i], step.work)) {
+			regular += length[i];
+			times++;
+		}
+	step.found.share = (double)regular / (last->work - first->work);
+	step.found.calls = (uint32_t)lround(step.found.share * (last->end - first->end) / times);
+	return step;
+}
+
+/* Of two kinds that end steps of one length, the same one on all ranks. */
+static bool is_better_anchor(const struct nt_recurrence *a, const struct nt_recurrence *b,
+			     const uint64_t *shape, const uint32_t *times, uint32_t n)
+{
+	const bool scalar = nt_recurrence_is_scalar(shape[a->anchor]);
+	const bool single = times[a->anchor] <= 1.5 * n / a->calls;
+
+	if (fabs(a->share - b->share) > as_sure)
+		return a->share > b->share;
+	if (scalar != nt_recurrence_is_scalar(shape[b->anchor]))
+		return scalar;
+	if (single != (times[b->anchor] <= 1.5 * n / b->calls))
+		return single;
+	return shape[a->anchor] < shape[b->anchor];
+}
+
+/* Keeps steps by length, the shortest first, one of about each length. */
+static uint32_t keep(struct recurring_step *step, uint32_t steps,
+		     const struct recurring_step *found, const uint64_t *shape,
+		     const uint32_t *times, uint32_t n)
+{
+	uint32_t at = 0;
+
+	while (at < steps && step[at].work < found->work && !is_step(found->work, step[at].work))
+		at++;
+	if (at < steps && is_step(found->work, step[at].work)) {
+		if (is_better_anchor(&found->found, &step[at].found, shape, times, n))
+			step[at] = *found;
+		return steps;
+	}
+	if (at == MAX_STEPS)
+		return steps;
+	steps -= steps == MAX_STEPS;
+	memmove(&step[at + 1], &step[at], (steps - at) * sizeof(*step));
+	step[at] = *found;
+	return steps + 1;
+}
+
+/* in: of all kinds, the number of steps that contain it, with the last one. */
+struct contained {
+	uint32_t steps, last;
+};
+
+/* Whether most of these steps have each kind of work that recurs. */
+static bool has_all_work(const uint32_t *call, uint32_t n, const struct nt_recurrence *step,
+			 const uint64_t *shape, const uint32_t *times, uint32_t kinds,
+			 struct contained *in)
+{
+	uint32_t steps = 1, run = 0;
+
+	memset(in, 0, kinds * sizeof(*in));
+	for (uint32_t i = 0; i < n; i++) {
+		struct contained *of = &in[call[i]];
+
+		if (of->last != steps) {
+			of->last = steps;
+			of->steps++;
+		}
+		run = call[i] == step->anchor ? run + 1 : 0;
+		steps += run >= step->run && (i + 1 == n || call[i + 1] != step->anchor);
+	}
+	for (uint32_t i = 0; i < kinds; i++)
+		if (times[i] >= WORK_TIMES && in[i].steps < most_steps * steps &&
+		    !nt_recurrence_is_scalar(shape[i]))
+			return false;
+	return true;
+}
+
+/* Whether every kind of call occurs in each step, as far as their number tells. */
+static bool has_all_kinds(uint32_t n, uint32_t calls, const uint32_t *times, uint32_t kinds)
+{
+	for (uint32_t i = 0; i < kinds; i++)
+		if (times[i] && times[i] + 1.0 < 0.9 * n / calls)
+			return false;
+	return true;
+}
+
+/* The shortest step that is about as regular as any; of layers that are alike, the longer one that holds all. */
+static struct nt_recurrence choose(const struct recurring_step *step, uint32_t steps, uint32_t n,
+				   const uint32_t *times, uint32_t kinds)
+{
+	struct nt_recurrence best = {0};
+	double most = 0.0;
+
+	for (uint32_t i = 0; i < steps; i++)
+		most = step[i].found.share > most ? step[i].found.share : most;
+	for (uint32_t i = 0; i < steps; i++) {
+		const struct nt_recurrence *found = &step[i].found;
+
+		if (found->share + as_good < most)
+			continue;
+		if (!best.calls || (!has_all_kinds(n, best.calls, times, kinds) &&
+				    found->share >= best.share && found->calls <= n / SURE_TIMES))
+			best = *found;
+	}
+	return best;
+}
+
+int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
+		       const uint32_t *times, uint32_t kinds, struct nt_recurrence *ret_recurrence)
+{
+	nt_autofree struct call_run *run = calloc((size_t)n + 1, sizeof(*run));
+	nt_autofree uint32_t *length = calloc((size_t)n + 1, sizeof(*length));
+	nt_autofree struct contained *in = calloc((size_t)kinds + 1, sizeof(*in));
+	struct recurring_step step[MAX_STEPS];
+	uint32_t runs, steps = 0, whole = 0;
+
+	*ret_recurrence = (struct nt_recurrence){0};
+	if (!run || !length || !in)
+		return -ENOMEM;
+	runs = cut_runs(call, n, shape, run);
+	for (uint32_t i = 0, end; i < runs; i = end) {
+		uint32_t longest = 0;
+
+		for (end = i; end < runs && run[end].kind == run[i].kind; end++)
+			longest = run[end].length > longest ? run[end].length : longest;
+		for (uint32_t least = 1; least <= longest && least <= n / 2; least *= 2) {
+			const struct recurring_step found =
+				measure(&run[i], end - i, least, length);
+
+			if (found.found.share >= most_steps && found.found.calls > 1 &&
+			    found.found.calls <= n / MIN_TIMES)
+				steps = keep(step, steps, &found, shape, times, n);
+		}
+	}
+	for (uint32_t i = 0; i < steps; i++)
+		if (has_all_work(call, n, &step[i].found, shape, times, kinds, in))
+			step[whole++] = step[i];
+	*ret_recurrence = choose(step, whole, n, times, kinds);
+	return 0;
+}
