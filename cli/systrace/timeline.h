@@ -44,6 +44,7 @@ struct nt_timeline_step {
 	uint64_t start_ns, end_ns;
 	size_t first, last; /* operations: the first and the last of the step */
 	uint32_t count; /* of steps; over 1 if an end was lost */
+	uint64_t lost_ns; /* of calls that were not recorded: see nt_lost_calls_find() */
 };
 
 struct nt_steps {

@@ -81,6 +81,16 @@ static double place_of(const struct nt_contest *c, const struct nt_cusum_window 
 }
 
 /*
+ * Where work overlaps with collectives, others work less while they wait: the rank itself must have grown
+ * by half of its deviation, ns. `usual`: its past, NULL if it is not known.
+ */
+static bool is_left_behind(const struct nt_contest *c, const struct nt_past *usual, double value,
+			   double deviation_ns)
+{
+	return c->foremost && usual && value - usual->value_centre < NT_EXPLAINS * deviation_ns;
+}
+
+/*
  * Adds the window to the rate of far ones. Only the first of several far windows counts, as a
  * single disturbance may last. While a rank's sum is above zero it does not define what is healthy.
  */
@@ -148,6 +158,8 @@ static void count_far_before(struct nt_contest *c, const struct nt_detect_rank *
 		window.peer_deviation = lesson->peer_deviation[i] -
 					nt_stats_max(0.0, so_far->peer_deviation_centre);
 		excess = window.peer_deviation * base;
+		if (is_left_behind(c, so_far, lesson->value[i], excess))
+			window.peer_deviation = excess = 0.0;
 		window.cost = excess / (c->step + nt_stats_max(0.0, excess));
 		count_far(c, track, &track->past, window);
 	}
@@ -183,9 +195,19 @@ struct own {
 	double scale; /* what the role's common growth made of the base */
 };
 
-/* Sets the track's growth. */
+/* `usual`: its past, or what is known of it so far; NULL without one. */
+static void add_slow_cost(const struct nt_contest *c, struct nt_track *track,
+			  const struct nt_past *usual, double value)
+{
+	const double cost = usual ? (value - usual->value_centre) / c->step : 0.0;
+
+	track->slow_cost += NT_SLOW_PART * (nt_stats_min(cost, NT_SLOW_MOST) - track->slow_cost);
+}
+
+/* Sets the track's growth. `past` and `usual` may be NULL. */
 static struct own compare_past(const struct nt_contest *c, struct nt_track *track,
-			       const struct nt_past *past, double value)
+			       const struct nt_past *past, const struct nt_past *usual,
+			       double value)
 {
 	const struct nt_rules *rules = &c->detect->rules;
 	struct own own = {.base = 1.0, .scale = 1.0};
@@ -205,16 +227,8 @@ static struct own compare_past(const struct nt_contest *c, struct nt_track *trac
 		own.scale = nt_stats_max(NT_SHARED_LEAST, 1.0 + c->shared);
 		track->settled = c->group->past->shared[c->series];
 	}
+	add_slow_cost(c, track, usual, value);
 	return own;
-}
-
-/* `usual`: its past, or what is known of it so far; NULL without one. */
-static void add_slow_cost(const struct nt_contest *c, struct nt_track *track,
-			  const struct nt_past *usual, double value)
-{
-	const double cost = usual ? (value - usual->value_centre) / c->step : 0.0;
-
-	track->slow_cost += NT_SLOW_PART * (nt_stats_min(cost, NT_SLOW_MOST) - track->slow_cost);
 }
 
 /*
@@ -285,6 +299,7 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	const struct nt_past *past = hurried ? &so_far : &track->past;
 	const bool has_past = hurried || past->ready;
 	const struct nt_past *usual = learns ? &so_far : past;
+	const struct nt_past *known = learns || has_past ? usual : NULL;
 	const double shift_width = nt_stats_max(c->residual_width, usual->peer_deviation_width);
 	struct nt_cusum_window level = {.start_ns = c->group->wait_start_ns,
 					.frame = c->detect->frames,
@@ -292,9 +307,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 					.ceiling = c->ceiling};
 	struct nt_cusum_window shift;
 	bool may_learn;
-	const struct own own = compare_past(c, track, has_past ? past : NULL, value);
+	const struct own own = compare_past(c, track, has_past ? past : NULL, known, value);
 
-	add_slow_cost(c, track, learns || has_past ? usual : NULL, value);
 	shift = level;
 	if (mode == NT_MODE_PEERS) {
 		level.z = peer_deviation / c->width;
@@ -328,6 +342,8 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 			count_far_before(c, rank, track, &so_far, base, shift);
 		shift.peer_deviation =
 			peer_deviation - nt_stats_max(0.0, usual->peer_deviation_centre);
+		if (is_left_behind(c, known, value, shift.peer_deviation * base))
+			shift.peer_deviation = 0.0;
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
 		count_far(c, track, past, shift);
 	}

@@ -53,9 +53,24 @@ static bool explains_step(const struct nt_detect *detect, const struct nt_detect
 }
 
 /*
+ * What all ranks work less than before, part of their work. Where work overlaps with collectives, and the
+ * step is longer, they do not: they wait.
+ */
+static double common_drop(const struct nt_detect *detect, const struct nt_detect_rank *rank,
+			  enum nt_series series)
+{
+	const double step = rank->step_metric[NT_STEP_METRIC_STEP];
+
+	if (rank->step_metric[NT_STEP_METRIC_OWN_LONGEST] > 0.0 && detect->step.past.ready &&
+	    step - detect->step.past.value_centre >= detect->rules.size_floor * step)
+		return 0.0;
+	return detect->step.job_wide[series].drop;
+}
+
+/*
  * Whether the rank itself became slower, not only its peers faster: at least half of its deviation
  * is its own growth, or the growth explains the longer step. A decrease common to all ranks counts
- * as growth.
+ * as growth. A window in which all ranks grew, half as much or more, shows no growth of its own.
  */
 static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		 enum nt_series series, const struct nt_cusum *sum, double was_value)
@@ -63,14 +78,16 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 	const struct nt_track *track = &rank->track[series];
 	const double base = nt_peer_deviation_base(&detect->rules, was_value,
 						   rank->step_metric[NT_STEP_METRIC_STEP]);
-	const double growth =
-		(track->value - was_value) / base - detect->step.job_wide[series].drop;
+	const double more = (track->value - was_value) / base;
+	const double growth = more - common_drop(detect, rank, series);
 
 	if (track->mode == NT_MODE_PAST)
 		return true;
 	/* A single good window does not end the fault. */
 	if (rank->in_incident)
 		return true;
+	if (detect->step.job_wide[series].growth > NT_EXPLAINS * more)
+		return false;
 	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum) ||
 	       explains_step(detect, rank, growth * base);
 }

@@ -392,6 +392,51 @@ static void in_a_pipeline_a_slow_rank_costs_what_its_peers_wait(void **state)
 	}
 }
 
+/*
+ * Experts exchange within a node, so its other ranks wait for the slow one there. Ranks elsewhere wait for
+ * the node in gradients, while they compute: less of their work shows, and as much as before of its own.
+ * In window 32 all ranks write a checkpoint, of random length.
+ */
+static void what_others_hide_is_no_fault_of_those_that_come_last_too(void **state)
+{
+	static const double work[] = {40.0, 42.0, 44.0, 41.0};
+
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct nt_detect *detect = sim_detect();
+		struct sim sim;
+
+		(void)state;
+		sim_init(&sim, 2 * RANKS, seed + 1);
+		sim.jitter = 0.01;
+		for (uint32_t window = 0; window < 64; window++) {
+			/* A ramp, or in some windows. */
+			const double ramp = fmin(1.0, (window - 16.0) / 16.0);
+			const double some = sim_uniform(&sim) < 0.4;
+			const double slow = window < 16 ? 0.0 : seed % 2 ? some : ramp;
+
+			for (uint32_t i = 0; i < 2 * RANKS; i++) {
+				struct sim_rank *rank = &sim.rank[i];
+
+				rank->node = i / 4;
+				rank->longest = 8.0 * SIM_MS;
+				rank->device = (i < 4 ? work[i] : 40.0 - 12.0 * slow) * SIM_MS;
+				if (window == 32)
+					rank->device +=
+						(600.0 + 100.0 * sim_uniform(&sim)) * SIM_MS;
+			}
+			sim.rank[SLOW].device *= 1.0 + 0.5 * slow;
+			sim.rank[SLOW].longest *= 1.0 + 0.5 * slow;
+			sim_pass(&sim, detect, 1);
+			for (uint32_t i = 0; sim_firing(detect, i); i++)
+				if (sim_firing(detect, i)->severity != NT_SEVERITY_INFO)
+					assert_names_rank(sim_firing(detect, i), SLOW);
+		}
+		assert_true(sim_firing(detect, 0) || seed % 2);
+		nt_detect_free(detect);
+		sim_free(&sim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +453,7 @@ int main(void)
 		cmocka_unit_test(a_rank_beyond_two_populations_is_slow),
 		cmocka_unit_test(ranks_that_are_slow_at_times_acquit_none_of_them),
 		cmocka_unit_test(in_a_pipeline_a_slow_rank_costs_what_its_peers_wait),
+		cmocka_unit_test(what_others_hide_is_no_fault_of_those_that_come_last_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
