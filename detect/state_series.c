@@ -49,8 +49,10 @@ void nt_state_far_rhythm(struct nt_codec *codec, struct nt_far_rhythm *rhythm)
 		bool is_equal = false;
 
 		nt_code_bool(codec, &is_equal);
-		rhythm->times = 1;
-		*(is_equal ? &rhythm->on : &rhythm->off) = rhythm->cost;
+		if (rhythm->gap > 0.0) {
+			rhythm->times = 1;
+			*(is_equal ? &rhythm->on : &rhythm->off) = rhythm->cost;
+		}
 		return;
 	}
 	nt_code_u8(codec, &rhythm->times, UINT8_MAX);

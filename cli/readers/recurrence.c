@@ -11,19 +11,19 @@ enum {
 	MAX_STEPS = 64, /* of different length that are looked at */
 	MIN_TIMES = 3, /* required repetitions of a step */
 	SURE_TIMES = 20, /* repetitions of a longer step before it is preferred */
-	WORK_TIMES = 10, /* work that recurs so often is part of each step */
+	WORK_TIMES = 10, /* work that is in so many steps is part of each */
 	LENGTH_PART = 8, /* the length of a step varies by at most this part */
 	SCALAR_BYTES = 64, /* at most: a loss, a norm */
 };
 
 /* Share of calls in steps of about the same length, and of steps with each kind of work. */
 static const double most_steps = 0.7;
-/* A step is shorter than another one whose share is larger by less than this. */
+/* A step is as regular as another one whose share is larger by less than this. */
 static const double as_good = 0.2;
-/* Of two anchors the one with the larger share is taken if they differ by more. */
-static const double as_sure = 0.05;
-
+/* Of two anchors one is taken for its share if these differ by more: records of the other may be lost. */
+static const double lost_anchors = 0.25;
 struct call_run {
+	uint64_t shape; /* of the kind */
 	uint32_t kind, length;
 	uint32_t end, work; /* calls up to its end, and those of them that are no scalars */
 };
@@ -42,6 +42,9 @@ static int by_kind(const void *a, const void *b)
 {
 	const struct call_run *x = a, *y = b;
 
+	/* Ranks of a job number their kinds differently. */
+	if (x->shape != y->shape)
+		return x->shape < y->shape ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	return (x->end > y->end) - (x->end < y->end);
@@ -63,7 +66,7 @@ static uint32_t cut_runs(const uint32_t *call, uint32_t n, const uint64_t *shape
 		for (end = i + 1; end < n && call[end] == call[i];)
 			end++;
 		work += nt_recurrence_is_scalar(shape[call[i]]) ? 0 : end - i;
-		run[runs++] = (struct call_run){call[i], end - i, end, work};
+		run[runs++] = (struct call_run){shape[call[i]], call[i], end - i, end, work};
 	}
 	qsort(run, runs, sizeof(*run), by_kind);
 	return runs;
@@ -117,7 +120,7 @@ static bool is_better_anchor(const struct nt_recurrence *a, const struct nt_recu
 	const bool scalar = nt_recurrence_is_scalar(shape[a->anchor]);
 	const bool single = times[a->anchor] <= 1.5 * n / a->calls;
 
-	if (fabs(a->share - b->share) > as_sure)
+	if (fabs(a->share - b->share) > lost_anchors)
 		return a->share > b->share;
 	if (scalar != nt_recurrence_is_scalar(shape[b->anchor]))
 		return scalar;
@@ -148,48 +151,75 @@ static uint32_t keep(struct recurring_step *step, uint32_t steps,
 	return steps + 1;
 }
 
-/* in: of all kinds, the number of steps that contain it, with the last one. */
+/* The calls, and of all kinds those of them and the bytes. */
+struct call_sequence {
+	const uint32_t *call;
+	uint32_t n;
+	const uint64_t *shape;
+	const uint32_t *times;
+	uint32_t kinds;
+};
+
+/* The steps that contain a kind, with the last one. */
 struct contained {
 	uint32_t steps, last;
 };
 
-/* Whether most of these steps have each kind of work that recurs. */
-static bool has_all_work(const uint32_t *call, uint32_t n, const struct nt_recurrence *step,
-			 const uint64_t *shape, const uint32_t *times, uint32_t kinds,
-			 struct contained *in)
+/* Of all kinds, the steps that contain it. Returns the number of steps. */
+static uint32_t count_steps(const struct call_sequence *all, const struct nt_recurrence *step,
+			    struct contained *in)
 {
 	uint32_t steps = 1, run = 0;
 
-	memset(in, 0, kinds * sizeof(*in));
-	for (uint32_t i = 0; i < n; i++) {
-		struct contained *of = &in[call[i]];
+	memset(in, 0, all->kinds * sizeof(*in));
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct contained *of = &in[all->call[i]];
 
 		if (of->last != steps) {
 			of->last = steps;
 			of->steps++;
 		}
-		run = call[i] == step->anchor ? run + 1 : 0;
-		steps += run >= step->run && (i + 1 == n || call[i + 1] != step->anchor);
+		run = all->call[i] == step->anchor ? run + 1 : 0;
+		steps += run >= step->run && (i + 1 == all->n || all->call[i + 1] != step->anchor);
 	}
-	for (uint32_t i = 0; i < kinds; i++)
-		if (times[i] >= WORK_TIMES && in[i].steps < most_steps * steps &&
-		    !nt_recurrence_is_scalar(shape[i]))
+	return steps;
+}
+
+/* Whether most of these steps have each kind of work that recurs. in: room for all kinds. */
+static bool has_all_work(const struct call_sequence *all, const struct nt_recurrence *step,
+			 struct contained *in)
+{
+	const uint32_t steps = count_steps(all, step, in);
+
+	for (uint32_t i = 0; i < all->kinds; i++)
+		if (in[i].steps >= WORK_TIMES && in[i].steps < most_steps * steps &&
+		    !nt_recurrence_is_scalar(all->shape[i]))
 			return false;
 	return true;
 }
 
-/* Whether every kind of call occurs in each step, as far as their number tells. */
-static bool has_all_kinds(uint32_t n, uint32_t calls, const uint32_t *times, uint32_t kinds)
+/*
+ * Whether most of the longer steps have a kind that the shorter ones lack. Beside a scalar that ends each
+ * step another one is an entry of a log. in: room for all kinds.
+ */
+static bool has_more_kinds(const struct call_sequence *all, const struct nt_recurrence *longer,
+			   const struct nt_recurrence *shorter, struct contained *in)
 {
-	for (uint32_t i = 0; i < kinds; i++)
-		if (times[i] && times[i] + 1.0 < 0.9 * n / calls)
-			return false;
-	return true;
+	const bool is_ended = nt_recurrence_is_scalar(all->shape[shorter->anchor]);
+	const uint32_t steps = count_steps(all, longer, in);
+
+	for (uint32_t i = 0; i < all->kinds; i++)
+		if (all->times[i] + 1.0 < 0.9 * all->n / shorter->calls &&
+		    in[i].steps >= most_steps * steps &&
+		    !(is_ended && nt_recurrence_is_scalar(all->shape[i])))
+			return true;
+	return false;
 }
 
 /* The shortest step that is about as regular as any; of layers that are alike, the longer one that holds all. */
-static struct nt_recurrence choose(const struct recurring_step *step, uint32_t steps, uint32_t n,
-				   const uint32_t *times, uint32_t kinds)
+static struct nt_recurrence choose(const struct call_sequence *all,
+				   const struct recurring_step *step, uint32_t steps,
+				   struct contained *in)
 {
 	struct nt_recurrence best = {0};
 	double most = 0.0;
@@ -201,8 +231,9 @@ static struct nt_recurrence choose(const struct recurring_step *step, uint32_t s
 
 		if (found->share + as_good < most)
 			continue;
-		if (!best.calls || (!has_all_kinds(n, best.calls, times, kinds) &&
-				    found->share >= best.share && found->calls <= n / SURE_TIMES))
+		if (!best.calls ||
+		    (found->share + as_good >= best.share && found->calls <= all->n / SURE_TIMES &&
+		     has_more_kinds(all, found, &best, in)))
 			best = *found;
 	}
 	return best;
@@ -214,6 +245,7 @@ int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
 	nt_autofree struct call_run *run = calloc((size_t)n + 1, sizeof(*run));
 	nt_autofree uint32_t *length = calloc((size_t)n + 1, sizeof(*length));
 	nt_autofree struct contained *in = calloc((size_t)kinds + 1, sizeof(*in));
+	const struct call_sequence all = {call, n, shape, times, kinds};
 	struct recurring_step step[MAX_STEPS];
 	uint32_t runs, steps = 0, whole = 0;
 
@@ -236,8 +268,8 @@ int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
 		}
 	}
 	for (uint32_t i = 0; i < steps; i++)
-		if (has_all_work(call, n, &step[i].found, shape, times, kinds, in))
+		if (has_all_work(&all, &step[i].found, in))
 			step[whole++] = step[i];
-	*ret_recurrence = choose(step, whole, n, times, kinds);
+	*ret_recurrence = choose(&all, step, whole, in);
 	return 0;
 }

@@ -89,7 +89,38 @@ static void find_lost(const struct usual_calls *usual, const struct usual_calls 
 	step->lost_ns = lost <= 1 || lost * LOST_PART <= all->calls * step->count ? lost_ns : 0;
 }
 
-int nt_lost_calls_find(const struct nt_markers *markers, struct nt_steps *steps)
+/* The gaps between the calls of a step. */
+static uint64_t gaps_of(const struct nt_timeline *line, const struct nt_timeline_step *step)
+{
+	uint64_t comm_from, comm_to, device;
+
+	nt_timeline_sum(line, step->start_ns, &comm_from, &device);
+	nt_timeline_sum(line, step->end_ns, &comm_to, &device);
+	return step->end_ns - step->start_ns - (comm_to - comm_from);
+}
+
+/* A lost call beside another one left no gap. value: room for the steps. */
+static void limit_lost(const struct nt_timeline *line, struct kind_value *value,
+		       struct nt_steps *steps)
+{
+	uint64_t median;
+
+	for (size_t i = 0; i < steps->steps; i++)
+		value[i] = (struct kind_value){0, gaps_of(line, &steps->step[i]) /
+							  steps->step[i].count};
+	qsort(value, steps->steps, sizeof(*value), by_kind_value);
+	median = value[steps->steps / 2].value;
+	for (size_t i = 0; i < steps->steps; i++) {
+		struct nt_timeline_step *step = &steps->step[i];
+		const uint64_t gaps = gaps_of(line, step), usual = median * step->count;
+		const uint64_t more = gaps > usual ? gaps - usual : 0;
+
+		step->lost_ns = step->lost_ns < more ? step->lost_ns : more;
+	}
+}
+
+int nt_lost_calls_find(const struct nt_markers *markers, const struct nt_timeline *line,
+		       struct nt_steps *steps)
 {
 	nt_autofree struct kind_value *value = calloc(markers->ops + 1, sizeof(*value));
 	nt_autofree uint32_t *kind = calloc(markers->ops + 1, sizeof(*kind));
@@ -115,5 +146,6 @@ int nt_lost_calls_find(const struct nt_markers *markers, struct nt_steps *steps)
 
 		find_lost(usual, &all, value, counts, &steps->step[i]);
 	}
+	limit_lost(line, value, steps);
 	return 0;
 }

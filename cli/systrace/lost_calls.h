@@ -10,8 +10,10 @@
 
 /*
  * Sets lost_ns of each step: for the calls of which it has fewer than most steps, the median time of such a
- * call. A step that lacks more than one call, and more than an eighth, is another kind of step. -ENOMEM.
+ * call; at most what the gaps of the step exceed those of the median step by. A step that lacks more than
+ * one call, and more than an eighth, is another kind of step. -ENOMEM.
  */
-NT_MUST_CHECK int nt_lost_calls_find(const struct nt_markers *markers, struct nt_steps *steps);
+NT_MUST_CHECK int nt_lost_calls_find(const struct nt_markers *markers,
+				     const struct nt_timeline *line, struct nt_steps *steps);
 
 #endif

@@ -148,7 +148,7 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 		    const struct nt_timeline_step *step)
 {
 	const int64_t bin = nt_grid_bin(grid, step->end_ns);
-	uint64_t comm_from, comm_to, comm_ns, device_from, device_to, own_ns, early_ns;
+	uint64_t comm_from, comm_to, comm_ns, device_from, device_to, own_ns, longest_ns, early_ns;
 	struct nt_systrace_window *window;
 	int r;
 
@@ -162,16 +162,20 @@ static int add_step(const struct nt_grid *grid, struct nt_systrace_rank *rank,
 	window = &rank->window[rank->windows - 1];
 	nt_timeline_sum(line, step->start_ns, &comm_from, &device_from);
 	nt_timeline_sum(line, step->end_ns, &comm_to, &device_to);
-	own_ns = step->end_ns - step->start_ns - (comm_to - comm_from);
-	comm_ns = comm_to - comm_from + (step->lost_ns < own_ns ? step->lost_ns : own_ns);
+	comm_ns = comm_to - comm_from + step->lost_ns;
 	own_ns = step->end_ns - step->start_ns - comm_ns;
+	longest_ns = nt_timeline_longest(line, step->start_ns, step->end_ns, &early_ns);
+	/* The call that was lost may be in the longest gap. */
+	if (step->lost_ns && longest_ns > own_ns)
+		longest_ns = own_ns;
+	if (early_ns > longest_ns)
+		early_ns = longest_ns;
 	window->end_ns = step->end_ns;
 	window->steps += step->count;
 	window->step_ns += step->end_ns - step->start_ns;
 	window->comm_ns += comm_ns;
 	window->own_ns += own_ns;
-	window->longest_ns +=
-		step->count * nt_timeline_longest(line, step->start_ns, step->end_ns, &early_ns);
+	window->longest_ns += step->count * longest_ns;
 	window->early_ns += step->count * early_ns;
 	window->device_ns += device_to - device_from < own_ns ? device_to - device_from : own_ns;
 	for (size_t i = step->first; i <= step->last; i++) {
@@ -265,7 +269,7 @@ int nt_systrace_read_rank(const struct nt_grid *grid, const struct nt_systrace_f
 	choose_op(markers, info);
 	r = nt_timeline_make(markers, &line);
 	r = r ?: nt_steps_cut(markers, &steps);
-	r = r ?: nt_lost_calls_find(markers, &steps);
+	r = r ?: nt_lost_calls_find(markers, &line, &steps);
 	if (r < 0)
 		return r;
 	info->lacks = !steps.steps;

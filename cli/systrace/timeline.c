@@ -7,6 +7,7 @@
 #include "cli/readers/period.h"
 #include "cli/systrace/bursts.h"
 #include "common/base/search.h"
+#include "proto/wire.h"
 
 /* Delay from launch to start on an idle device. */
 static const uint64_t launch_ns = 100000;
@@ -126,22 +127,67 @@ static void release_calls(struct period_calls *list)
 	free(list->shape);
 }
 
+/* A kind of marker and what makes it one kind of call. */
+struct marker_key {
+	uint64_t group, shape;
+	uint32_t kind;
+};
+
+static int by_group_shape(const void *a, const void *b)
+{
+	const struct marker_key *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->shape > y->shape) - (x->shape < y->shape);
+}
+
+/* The upper half holds the bytes: of calls that occur once per step, a small one is usually last. */
+static uint64_t shape_of(const struct nt_marker_kind *kind)
+{
+	const uint64_t bytes = kind->op == NT_OP_BARRIER ? 1 : kind->bytes;
+
+	return (bytes < UINT32_MAX ? bytes : UINT32_MAX) << 32 | kind->shape >> 32;
+}
+
+/* Numbers the kinds of calls: the volume exchanged among experts varies from call to call. */
+static int number_kinds(const struct nt_markers *markers, uint32_t *number, uint64_t *shape,
+			uint32_t *ret_kinds)
+{
+	nt_autofree struct marker_key *key = calloc((size_t)markers->kinds + 1, sizeof(*key));
+	uint32_t kinds = 0;
+
+	if (!key)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < markers->kinds; i++)
+		key[i] = (struct marker_key){markers->kind[i].group, markers->kind[i].shape, i};
+	qsort(key, markers->kinds, sizeof(*key), by_group_shape);
+	for (uint32_t i = 0; i < markers->kinds; i++) {
+		kinds += i == 0 || by_group_shape(&key[i], &key[i - 1]) != 0;
+		number[key[i].kind] = kinds - 1;
+		shape[kinds - 1] = shape_of(&markers->kind[key[i].kind]);
+	}
+	*ret_kinds = kinds;
+	return 0;
+}
+
 static int find_period(const struct nt_markers *markers, struct period_calls *list,
 		       struct nt_period *ret_period)
 {
+	nt_autofree uint32_t *number = calloc((size_t)markers->kinds + 1, sizeof(*number));
+	uint32_t kinds;
+	int r;
+
 	list->call = calloc(markers->ops + 1, sizeof(*list->call));
 	list->shape = calloc((size_t)markers->kinds + 1, sizeof(*list->shape));
-	if (!list->call || !list->shape)
+	if (!list->call || !list->shape || !number)
 		return -ENOMEM;
+	r = number_kinds(markers, number, list->shape, &kinds);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < markers->ops; i++)
-		list->call[i] = markers->op[i].kind;
-	/* Of calls that occur once per step, a small one is usually last: a loss, a norm. */
-	for (uint32_t i = 0; i < markers->kinds; i++)
-		list->shape[i] =
-			(markers->kind[i].bytes < UINT32_MAX ? markers->kind[i].bytes : UINT32_MAX)
-				<< 32 |
-			markers->kind[i].shape >> 32;
-	return nt_period_find(list->call, markers->ops, list->shape, markers->kinds, ret_period);
+		list->call[i] = number[markers->op[i].kind];
+	return nt_period_find(list->call, markers->ops, list->shape, kinds, ret_period);
 }
 
 /* Bursts of calls without a period; *ret_calls 0: none. */

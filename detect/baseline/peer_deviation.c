@@ -82,12 +82,12 @@ static double place_of(const struct nt_contest *c, const struct nt_cusum_window 
 
 /*
  * Where work overlaps with collectives, others work less while they wait: the rank itself must have grown
- * by half of its deviation, ns. `usual`: its past, NULL if it is not known.
+ * by a part of its deviation, ns. `usual`: its past, NULL if it is not known.
  */
 static bool is_left_behind(const struct nt_contest *c, const struct nt_past *usual, double value,
 			   double deviation_ns)
 {
-	return c->foremost && usual && value - usual->value_centre < NT_EXPLAINS * deviation_ns;
+	return c->foremost && usual && value - usual->value_centre < NT_LEFT_BEHIND * deviation_ns;
 }
 
 /*

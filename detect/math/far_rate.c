@@ -188,22 +188,34 @@ static double nearest_beats(const struct nt_far_rhythm *rhythm, double gap)
 	return best;
 }
 
+/* Something else: if it costs as much as what is regular, that is regular no more. */
+static bool is_replaced(struct nt_far_rhythm *rhythm, double cost)
+{
+	rhythm->off += cost;
+	return rhythm->off >= rhythm->on;
+}
+
 void nt_far_rhythm_add(struct nt_far_rhythm *rhythm, double step, double window, double cost)
 {
 	const double gap = step - rhythm->at;
 	double beats;
 
-	if (NT_RHYTHM_ANOTHER * cost < rhythm->cost)
+	if (NT_RHYTHM_ANOTHER * cost < rhythm->cost) {
+		rhythm->off += rhythm->on > 0.0 ? cost : 0.0;
 		return;
+	}
+	rhythm->on *= NT_RHYTHM_KEPT;
+	rhythm->off *= NT_RHYTHM_KEPT;
 	if (rhythm->at <= 0.0 || cost > NT_RHYTHM_ANOTHER * rhythm->cost) {
-		*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost};
+		if (rhythm->times < NT_RHYTHM_TIMES || is_replaced(rhythm, cost))
+			*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost};
 		return;
 	}
 	beats = nearest_beats(rhythm, gap);
 	if (rhythm->gap > 0.0 && fabs(gap - beats * rhythm->gap) > tolerance_of(window)) {
-		rhythm->off += cost;
-		if (rhythm->off >= rhythm->on)
-			*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost};
+		/* One distance is no proof then. */
+		if (is_replaced(rhythm, cost))
+			*rhythm = (struct nt_far_rhythm){.at = step, .cost = cost, .off = cost};
 		return;
 	}
 	rhythm->times = beats > 1.0 ? 1 : rhythm->times + (rhythm->times < UINT8_MAX);

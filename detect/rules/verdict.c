@@ -70,7 +70,7 @@ static double common_drop(const struct nt_detect *detect, const struct nt_detect
 /*
  * Whether the rank itself became slower, not only its peers faster: at least half of its deviation
  * is its own growth, or the growth explains the longer step. A decrease common to all ranks counts
- * as growth. A window in which all ranks grew, half as much or more, shows no growth of its own.
+ * as growth. A single window in which all ranks grew, half as much or more, shows no growth of its own.
  */
 static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *rank,
 		 enum nt_series series, const struct nt_cusum *sum, double was_value)
@@ -78,6 +78,7 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 	const struct nt_track *track = &rank->track[series];
 	const double base = nt_peer_deviation_base(&detect->rules, was_value,
 						   rank->step_metric[NT_STEP_METRIC_STEP]);
+	const struct nt_job_wide *wide = &detect->step.job_wide[series];
 	const double more = (track->value - was_value) / base;
 	const double growth = more - common_drop(detect, rank, series);
 
@@ -86,7 +87,7 @@ static bool grew(const struct nt_detect *detect, const struct nt_detect_rank *ra
 	/* A single good window does not end the fault. */
 	if (rank->in_incident)
 		return true;
-	if (detect->step.job_wide[series].growth > NT_EXPLAINS * more)
+	if (wide->growth > NT_EXPLAINS * more && wide->level.sum < detect->threshold)
 		return false;
 	return growth >= NT_EXPLAINS * nt_cusum_peer_deviation(sum) ||
 	       explains_step(detect, rank, growth * base);

@@ -376,6 +376,31 @@ static void a_fault_ends_though_the_whole_job_is_slower_since_then(void **state)
 	nt_detect_free(detect);
 }
 
+/* Longer sequences since an hour: what all ranks grew by then is no part of what one grows by now. */
+static void after_all_grew_one_that_grows_is_named(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *named = NULL;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 16, 5);
+	sim.jitter = 0.01;
+	sim_pass(&sim, detect, 80);
+	for (uint32_t i = 0; i < 16; i++)
+		sim.rank[i].device *= 1.5;
+	sim_pass(&sim, detect, 60);
+	sim.rank[3].device *= 1.25;
+	sim_pass(&sim, detect, 20);
+	for (uint32_t i = 0; sim_firing(detect, i); i++)
+		if (sim_firing(detect, i)->severity != NT_SEVERITY_INFO)
+			named = sim_firing(detect, i);
+	assert_non_null(named);
+	assert_names_rank(named, 3);
+	nt_detect_free(detect);
+	sim_free(&sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +410,7 @@ int main(void)
 		cmocka_unit_test(what_comes_again_is_another_one_each_time),
 		cmocka_unit_test(a_fault_ends_though_the_whole_job_is_slower_since_then),
 		cmocka_unit_test(healthy_jobs_and_short_spells_are_silent),
+		cmocka_unit_test(after_all_grew_one_that_grows_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,10 +178,9 @@ static void equal_buckets_beside_other_calls_have_a_doubtful_period(void **state
 }
 
 /* As a recording does that lacks records: one call of each `part` is not in it. */
-static void lose(struct nt_buf *calls, uint32_t part)
+static void lose(struct nt_buf *calls, uint32_t part, uint64_t random)
 {
 	size_t kept = 0;
-	uint64_t random = 5;
 
 	for (size_t i = 0; i < calls->len; i++) {
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -213,12 +212,45 @@ static void lost_calls_change_no_step(void **state)
 			if (step % 10 == 9)
 				call(&calls, "M", 1);
 		}
-		lose(&calls, 100);
+		lose(&calls, 100, 5);
 		period = find_period(&calls);
 		assert_in_range(period.calls, length - 1, length);
 		assert_true(period.has_anchor);
 		assert_false(period.doubtful && unit[i][length - 1] == 'N');
 	}
+}
+
+/* Ranks that lack other records, and whose communicators have other names, have the same steps. */
+static void the_steps_of_all_ranks_are_the_same(void **state)
+{
+	static const struct {
+		const char *unit, *seldom;
+		uint32_t steps, every, calls;
+	} job[] = {
+		{"aabbN", "L", 300, 10, 5},
+		{"aaaabbbbcdN", "L", 300, 10, 11},
+		{"aaaaaaaaaaaaaaaaarararararararararararararararN", "", 30, 1, 47},
+		{"aabbcaabbcaabbcN", "", 100, 1, 16},
+	};
+	nt_autobuf struct nt_buf calls = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
+		for (uint64_t seed = 1; seed <= 30; seed++) {
+			struct nt_period period;
+
+			/* What a job exchanges at its start. */
+			call(&calls, "z", 12);
+			for (uint32_t step = 0; step < job[i].steps; step++) {
+				call(&calls, job[i].unit, 1);
+				if (step % job[i].every == 0)
+					call(&calls, job[i].seldom, 1);
+			}
+			lose(&calls, 100, seed);
+			period = find_period(&calls);
+			assert_in_range(period.calls, job[i].calls - 1, job[i].calls);
+			assert_int_equal(period.anchor, 'N');
+		}
 }
 
 /* Each 12th step has a checkpoint's barriers and another loss, which lengthen a short step by half. */
@@ -261,6 +293,7 @@ int main(void)
 		cmocka_unit_test(calls_between_some_steps_do_not_join_them),
 		cmocka_unit_test(equal_buckets_beside_other_calls_have_a_doubtful_period),
 		cmocka_unit_test(lost_calls_change_no_step),
+		cmocka_unit_test(the_steps_of_all_ranks_are_the_same),
 		cmocka_unit_test(scalars_between_steps_are_no_part_of_them),
 		cmocka_unit_test(a_run_ends_a_step),
 	};

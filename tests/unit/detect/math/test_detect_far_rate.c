@@ -301,13 +301,56 @@ static void a_rhythm_may_miss_a_beat(void **state)
 /* What happens between two times is another thing, unless it happens as often. */
 static void a_rhythm_bears_what_is_off_beat(void **state)
 {
-	static const double between[] = {14.0, 14.0, 9.0, 5.0},
-			    often[] = {14.0, 9.0, 5.0, 7.0};
+	static const double between[] = {14.0, 14.0, 9.0, 5.0}, often[] = {14.0, 9.0, 5.0, 7.0};
 
 	(void)state;
 	assert_true(is_regular(between, 4));
 	assert_false(is_regular(often, 2));
 	assert_false(is_regular(often, 4));
+}
+
+/* Neither a long rhythm before nor what costs less hides a fault for long. */
+static void a_rhythm_ends_with_a_fault(void **state)
+{
+	for (int small = 0; small < 2; small++) {
+		struct nt_far_rhythm rhythm = {0};
+		uint32_t regular = 0;
+
+		(void)state;
+		for (uint32_t i = 1; i <= 200; i++)
+			nt_far_rhythm_add(&rhythm, 50.0 * i, 1.0, 0.5);
+		assert_true(nt_far_rhythm_is_regular(&rhythm, 1.0));
+		for (uint32_t i = 1; i <= 40; i++) {
+			nt_far_rhythm_add(&rhythm, 10000.0 + 7.0 * i + i % 3 + i % 5, 1.0,
+					  small ? 0.2 : 0.5);
+			regular += nt_far_rhythm_is_regular(&rhythm, 1.0);
+		}
+		assert_true(regular < 20);
+	}
+}
+
+/* An evaluation takes less than each second one, which is with a checkpoint. */
+static void what_costs_less_comes_between_the_beats(void **state)
+{
+	struct nt_far_rhythm rhythm = {0};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 30; i++) {
+		nt_far_rhythm_add(&rhythm, 7.0 * i, 1.0, i % 2 ? 0.47 : 0.1);
+		assert_true(i < 3 || nt_far_rhythm_is_regular(&rhythm, 1.0));
+	}
+}
+
+/* A checkpoint that took longer than the others. */
+static void an_outlier_ends_no_rhythm(void **state)
+{
+	struct nt_far_rhythm rhythm = {0};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 30; i++) {
+		nt_far_rhythm_add(&rhythm, 50.0 * i, 1.0, i == 20 ? 0.7 : 0.3);
+		assert_true(i == 1 || i == 20 || nt_far_rhythm_is_regular(&rhythm, 1.0));
+	}
 }
 
 static void a_short_rhythm_comes_twice_in_a_row(void **state)
@@ -339,6 +382,9 @@ int main(void)
 		cmocka_unit_test(a_size_is_twice_as_large_as_the_one_before),
 		cmocka_unit_test(a_rhythm_may_miss_a_beat),
 		cmocka_unit_test(a_rhythm_bears_what_is_off_beat),
+		cmocka_unit_test(a_rhythm_ends_with_a_fault),
+		cmocka_unit_test(what_costs_less_comes_between_the_beats),
+		cmocka_unit_test(an_outlier_ends_no_rhythm),
 		cmocka_unit_test(a_short_rhythm_comes_twice_in_a_row),
 	};
 

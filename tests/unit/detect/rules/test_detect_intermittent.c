@@ -320,6 +320,8 @@ static void distances_are_equal_within_a_window(void **state)
 	assert_false(nt_far_rhythm_is_regular(&rhythm, 1.0));
 	nt_far_rhythm_add(&rhythm, 200.0, 5.0, 0.5);
 	nt_far_rhythm_add(&rhythm, 254.0, 5.0, 0.5);
+	assert_false(nt_far_rhythm_is_regular(&rhythm, 5.0));
+	nt_far_rhythm_add(&rhythm, 309.0, 5.0, 0.5);
 	assert_true(nt_far_rhythm_is_regular(&rhythm, 5.0));
 	/* One was missed before: it cost less, as another rank was late as well. */
 	rhythm = (struct nt_far_rhythm){0};
