@@ -17,6 +17,8 @@ enum {
 
 /* Fractions of calls equal to the one a period later: acceptable, and practically all. */
 static const double fits = 0.9, fits_well = 0.98;
+/* An anchor is single if there are at most so many per step. */
+static const double often = 1.25;
 /* Fraction of calls of one kind: gradient buckets of one size, and calls between some steps. */
 static const double one_kind = 0.8;
 
@@ -166,6 +168,8 @@ bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t
 {
 	uint32_t run = 1;
 
+	if (!period->anchor_run)
+		return call[i] == period->anchor;
 	if (call[i] != period->anchor || (i + 1 < calls && call[i + 1] == period->anchor))
 		return false;
 	while (run < period->anchor_run && run <= i && call[i - run] == period->anchor)
@@ -178,7 +182,7 @@ int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, ui
 {
 	const uint32_t n = calls < MAX_CALLS ? (uint32_t)calls : MAX_CALLS;
 	uint32_t candidate[MAX_CANDIDATES + MAX_CANDIDATES / 4];
-	struct nt_period period = {.calls = 1, .anchor_run = 1};
+	struct nt_period period = {.calls = 1};
 	nt_autofree struct run *run = calloc((size_t)n + 1, sizeof(*run));
 	nt_autofree uint32_t *gap = calloc((size_t)n + 1, sizeof(*gap));
 	nt_autofree uint32_t *times = calloc((size_t)kinds + 1, sizeof(*times));
@@ -199,6 +203,9 @@ int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, ui
 					    .has_anchor = true,
 					    .anchor = step.anchor,
 					    .anchor_run = step.run};
+		/* A barrier of the same kind may follow some steps: what is between the two is no step's work. */
+		if (step.run == 1 && times[step.anchor] <= often * n / step.calls)
+			period.anchor_run = 0;
 	} else {
 		count = list_candidates(run, cut_runs(call, n, run), gap, n, candidate);
 		period.calls = choose(call, n, candidate, count, times, kinds);

@@ -17,7 +17,7 @@ struct nt_period {
 	bool doubtful;
 	bool has_anchor;
 	uint32_t anchor; /* a kind of call of which one run per step is the longest */
-	uint32_t anchor_run; /* shorter runs end no step; at least 1 */
+	uint32_t anchor_run; /* shorter runs end no step; 0: each call of the anchor ends one */
 };
 
 /*
@@ -27,7 +27,7 @@ struct nt_period {
  */
 NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,
 				 uint32_t kinds, struct nt_period *ret_period);
-/* Whether the i-th call is the last one of a run of the anchor that ends a step. */
+/* Whether the i-th call ends a step: it is the anchor, or the last one of a run of it. */
 bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t calls, size_t i);
 
 #endif

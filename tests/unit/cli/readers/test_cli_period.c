@@ -52,6 +52,12 @@ static void a_step_is_the_period_of_the_calls(void **state)
 	assert_int_equal(period.calls, 5);
 	assert_int_equal(period.anchor, 'a');
 	assert_int_equal(period.anchor_run, 1);
+	/* A call that comes once ends a step, and so does a barrier of its kind behind it. */
+	for (int i = 0; i < 30; i++)
+		call(&calls, i % 10 == 9 ? "abNN" : "abN", 1);
+	period = find_period(&calls);
+	assert_int_equal(period.calls, 3);
+	assert_int_equal(period.anchor_run, 0);
 	call(&calls, "aaaaababaabb", 30);
 	period = find_period(&calls);
 	assert_int_equal(period.calls, 12);
@@ -278,10 +284,13 @@ static void a_run_ends_a_step(void **state)
 	static const uint32_t call[] = {1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 1};
 	const struct nt_period period = {
 		.calls = 6, .has_anchor = true, .anchor = 1, .anchor_run = 2};
+	const struct nt_period single = {.calls = 2, .has_anchor = true, .anchor = 1};
 
 	(void)state;
 	for (size_t i = 0; i < 13; i++)
 		assert_int_equal(nt_period_ends(&period, call, 13, i), i == 2 || i == 9 || i == 12);
+	for (size_t i = 0; i < 13; i++)
+		assert_int_equal(nt_period_ends(&single, call, 13, i), call[i] == 1);
 }
 
 int main(void)
