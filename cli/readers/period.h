@@ -16,7 +16,7 @@ struct nt_period {
 	/* Four of five calls are of one kind, and the period repeats few times: it may be several steps. */
 	bool doubtful;
 	bool has_anchor;
-	uint32_t anchor; /* a kind of call of which one run per step is the longest */
+	uint32_t anchor; /* a kind of call: a step ends with one, or with a run of them */
 	uint32_t anchor_run; /* shorter runs end no step; 0: each call of the anchor ends one */
 };
 

@@ -22,6 +22,8 @@ static const double most_steps = 0.7;
 static const double as_good = 0.2;
 /* Of two anchors one is taken for its share if these differ by more: records of the other may be lost. */
 static const double lost_anchors = 0.25;
+
+/* Equal calls in a row. */
 struct call_run {
 	uint64_t shape; /* of the kind */
 	uint32_t kind, length;
@@ -151,7 +153,7 @@ static uint32_t keep(struct recurring_step *step, uint32_t steps,
 	return steps + 1;
 }
 
-/* The calls, and of all kinds those of them and the bytes. */
+/* The calls; of all kinds, how many there are, and the shape. */
 struct call_sequence {
 	const uint32_t *call;
 	uint32_t n;

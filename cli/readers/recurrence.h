@@ -18,10 +18,11 @@ struct nt_recurrence {
 	double share; /* of the calls, in steps of about that length */
 };
 
-/* Calls up to a size of it are small, as a loss or a norm is. See nt_period_find() for `shape`. */
+/* Whether such a call moves as little as a loss or a norm. See nt_period_find() for `shape`. */
 bool nt_recurrence_is_scalar(uint64_t shape);
 /*
- * The shortest step of the n calls, n at most UINT32_MAX. times: calls of each kind. -ENOMEM.
+ * The shortest step of the n calls. times: calls of each kind. Takes n log n, and 64 times all calls and kinds.
+ * -ENOMEM.
  */
 NT_MUST_CHECK int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
 				     const uint32_t *times, uint32_t kinds,
