@@ -82,6 +82,7 @@ struct nt_kineto_rank {
 	size_t groups;
 	uint64_t dropped; /* calls of groups beyond that */
 	size_t cycle; /* of the file, from 0: ranks have a file of each cycle, or lack it */
+	size_t ahead; /* frames before that of its first step */
 	size_t next; /* the step of its next frame */
 };
 
@@ -172,6 +173,12 @@ NT_MUST_CHECK int nt_kineto_mark_steps(struct nt_kineto_rank *rank);
 
 /* Ranks of one group whose derived steps differ in length take those of the majority. -ENOMEM. */
 NT_MUST_CHECK int nt_kineto_agree_steps(const struct nt_kineto_ranks *in);
+
+/*
+ * Pairs the derived steps of all ranks, of one file each, by the distances of their ends, so that a rank which
+ * lacks the end of a step has it nonetheless. Sets `ahead`. -ENOMEM.
+ */
+NT_MUST_CHECK int nt_kineto_align_steps(const struct nt_kineto_ranks *in);
 
 /* Matches kernels with their launches. */
 void nt_kineto_match_launches(struct nt_kineto_rank *rank);

@@ -223,7 +223,7 @@ static int find_late(struct nt_kineto_rank *rank)
 static bool next_step(const struct nt_kineto_rank *rank, size_t file, uint64_t *ret_start,
 		      uint64_t *ret_end)
 {
-	return step_bounds(rank, rank->next, ret_start, ret_end) &&
+	return !rank->ahead && step_bounds(rank, rank->next, ret_start, ret_end) &&
 	       file == (rank->steps ? rank->step[rank->next].file : 0);
 }
 
@@ -273,8 +273,10 @@ static int add_step(struct nt_trace *trace, const struct nt_kineto_ranks *in, si
 			.stage = -1,
 			.replica = -1,
 		};
-		if (!next_step(&in->rank[i], file, &from, &to))
+		if (!next_step(&in->rank[i], file, &from, &to)) {
+			in->rank[i].ahead -= in->rank[i].ahead > 0;
 			continue;
+		}
 		rank->observed = true;
 		rank->steps = 1;
 		rank->step_ns = rank->window_ns = to - from;
@@ -355,6 +357,8 @@ int nt_kineto_make_trace(struct nt_kineto_ranks *in, struct nt_trace *trace,
 	if (r < 0)
 		return r;
 	r = nt_kineto_agree_steps(in);
+	if (r == 0 && files == 1)
+		r = nt_kineto_align_steps(in);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < in->ranks; i++) {
