@@ -96,19 +96,34 @@ static int cut_steps(struct nt_kineto_rank *rank)
 	return 0;
 }
 
+/* Before each call the time in which none runs. */
+static void list_idle(const struct nt_kineto_rank *rank, uint64_t *idle_ns)
+{
+	uint64_t end_ns = 0;
+
+	for (size_t i = 0; i < rank->comms; i++) {
+		const struct nt_kineto_interval *kernel = rank->comm[i];
+
+		idle_ns[i] = kernel->start_ns > end_ns ? kernel->start_ns - end_ns : 0;
+		end_ns = kernel->end_ns > end_ns ? kernel->end_ns : end_ns;
+	}
+}
+
 int nt_kineto_find_steps(struct nt_kineto_rank *rank)
 {
 	nt_autofree struct keyed *keyed = calloc(rank->comms + 1, sizeof(*keyed));
 	nt_autofree uint32_t *call = calloc(rank->comms + 1, sizeof(*call));
 	nt_autofree uint64_t *shape = calloc(rank->comms + 1, sizeof(*shape));
+	nt_autofree uint64_t *idle_ns = calloc(rank->comms + 1, sizeof(*idle_ns));
 	struct nt_period period = {0};
 	uint32_t kinds;
 	int r;
 
-	if (!keyed || !call || !shape)
+	if (!keyed || !call || !shape || !idle_ns)
 		return -ENOMEM;
 	kinds = number_kinds(rank, keyed, call, shape);
-	r = nt_period_find(call, rank->comms, shape, kinds, &period);
+	list_idle(rank, idle_ns);
+	r = nt_period_find(call, rank->comms, idle_ns, shape, kinds, &period);
 	if (r < 0)
 		return r;
 	/* Equal calls have no period of their own. */

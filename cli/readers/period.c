@@ -177,8 +177,8 @@ bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t
 	return run >= period->anchor_run;
 }
 
-int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, uint32_t kinds,
-		   struct nt_period *ret_period)
+int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *idle_ns,
+		   const uint64_t *shape, uint32_t kinds, struct nt_period *ret_period)
 {
 	const uint32_t n = calls < MAX_CALLS ? (uint32_t)calls : MAX_CALLS;
 	uint32_t candidate[MAX_CANDIDATES + MAX_CANDIDATES / 4];
@@ -193,9 +193,10 @@ int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape, ui
 	if (!run || !gap || !times)
 		return -ENOMEM;
 	call += calls - n;
+	idle_ns = idle_ns ? idle_ns + (calls - n) : NULL;
 	for (uint32_t i = 0; i < n; i++)
 		times[call[i]]++;
-	r = nt_recurrence_find(call, n, shape, times, kinds, &step);
+	r = nt_recurrence_find(call, n, idle_ns, shape, times, kinds, &step);
 	if (r < 0)
 		return r;
 	if (step.calls) {

@@ -23,10 +23,12 @@ struct nt_period {
 /*
  * Calls of `kinds` kinds in program order. shape[kind] has the bytes of a call in its upper half, at
  * most UINT32_MAX, 0: unknown. Of several anchors it is the one of lowest shape[kind]: an order equal on all
- * ranks, whose communicators have different names. Without a period each call is a step. -ENOMEM.
+ * ranks, whose communicators have different names. idle_ns: before each call the time in which no other one
+ * runs, or NULL. Without a period each call is a step. -ENOMEM.
  */
-NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *shape,
-				 uint32_t kinds, struct nt_period *ret_period);
+NT_MUST_CHECK int nt_period_find(const uint32_t *call, size_t calls, const uint64_t *idle_ns,
+				 const uint64_t *shape, uint32_t kinds,
+				 struct nt_period *ret_period);
 /* Whether the i-th call ends a step: it is the anchor, or the last one of a run of it. */
 bool nt_period_ends(const struct nt_period *period, const uint32_t *call, size_t calls, size_t i);
 

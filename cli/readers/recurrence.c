@@ -11,6 +11,7 @@ enum {
 	MAX_STEPS = 64, /* of different length that are looked at */
 	MIN_TIMES = 3, /* required repetitions of a step */
 	SURE_TIMES = 20, /* repetitions of a longer step before it is preferred */
+	LOG_STEPS = 5, /* at least, from one entry of a log to the next */
 	WORK_TIMES = 10, /* work that is in so many steps is part of each */
 	LENGTH_PART = 8, /* the length of a step varies by at most this part */
 	SCALAR_BYTES = 64, /* at most: a loss, a norm */
@@ -20,6 +21,8 @@ enum {
 static const double most_steps = 0.7;
 /* A step is as regular as another one whose share is larger by less than this. */
 static const double as_good = 0.2;
+/* The pause between two steps, by that between layers. */
+static const double long_pause = 1.5;
 /* Of two anchors one is taken for its share if these differ by more: records of the other may be lost. */
 static const double lost_anchors = 0.25;
 
@@ -153,9 +156,11 @@ static uint32_t keep(struct recurring_step *step, uint32_t steps,
 	return steps + 1;
 }
 
-/* The calls; of all kinds, how many there are, and the shape. */
+/* The calls; of all kinds, how many there are, and the shape. idle_ns: NULL if it is not known. */
 struct call_sequence {
 	const uint32_t *call;
+	const uint64_t *idle_ns;
+	uint64_t *gap_ns; /* room for as many as calls */
 	uint32_t n;
 	const uint64_t *shape;
 	const uint32_t *times;
@@ -200,20 +205,73 @@ static bool has_all_work(const struct call_sequence *all, const struct nt_recurr
 	return true;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 /*
- * Whether most of the longer steps have a kind that the shorter ones lack. Beside a scalar that ends each
- * step another one is an entry of a log. in: room for all kinds.
+ * The longest time between two calls that are no scalars, of each step with scalars or of each without:
+ * their median. 0: there are none. What is idle beside a scalar counts to that between the others.
  */
+static uint64_t median_gap(const struct call_sequence *all, const struct nt_recurrence *step,
+			   bool with_scalars)
+{
+	uint64_t gap_ns = 0, most_ns = 0;
+	bool has_scalars = false;
+	uint32_t run = 0, gaps = 0;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		gap_ns += all->idle_ns[i];
+		run = all->call[i] == step->anchor ? run + 1 : 0;
+		if (nt_recurrence_is_scalar(all->shape[all->call[i]])) {
+			has_scalars = true;
+			continue;
+		}
+		most_ns = gap_ns > most_ns ? gap_ns : most_ns;
+		gap_ns = 0;
+		if (run < step->run || (i + 1 < all->n && all->call[i + 1] == step->anchor))
+			continue;
+		if (has_scalars == with_scalars)
+			all->gap_ns[gaps++] = most_ns;
+		has_scalars = false;
+		most_ns = 0;
+	}
+	qsort(all->gap_ns, gaps, sizeof(*all->gap_ns), by_time);
+	return gaps ? all->gap_ns[gaps / 2] : 0;
+}
+
+/*
+ * Whether the scalars that some of the shorter steps have are entries of a log. Beside a scalar that ends each
+ * of them another one is. Else they are rare, and those with scalars pause no longer than the others: the
+ * pause between two steps is longer than that between layers. Few alike are a step's micro-batches.
+ */
+static bool has_log(const struct call_sequence *all, const struct nt_recurrence *longer,
+		    const struct nt_recurrence *shorter)
+{
+	uint64_t usual_ns;
+
+	if (nt_recurrence_is_scalar(all->shape[shorter->anchor]))
+		return true;
+	if (!all->idle_ns || longer->calls / LOG_STEPS < shorter->calls)
+		return false;
+	usual_ns = median_gap(all, shorter, false);
+	return usual_ns && (double)median_gap(all, shorter, true) < long_pause * (double)usual_ns;
+}
+
+/* Whether most of the longer steps have a kind that the shorter ones lack. in: room for all kinds. */
 static bool has_more_kinds(const struct call_sequence *all, const struct nt_recurrence *longer,
 			   const struct nt_recurrence *shorter, struct contained *in)
 {
-	const bool is_ended = nt_recurrence_is_scalar(all->shape[shorter->anchor]);
+	const bool is_logged = has_log(all, longer, shorter);
 	const uint32_t steps = count_steps(all, longer, in);
 
 	for (uint32_t i = 0; i < all->kinds; i++)
 		if (all->times[i] + 1.0 < 0.9 * all->n / shorter->calls &&
 		    in[i].steps >= most_steps * steps &&
-		    !(is_ended && nt_recurrence_is_scalar(all->shape[i])))
+		    !(is_logged && nt_recurrence_is_scalar(all->shape[i])))
 			return true;
 	return false;
 }
@@ -241,18 +299,20 @@ static struct nt_recurrence choose(const struct call_sequence *all,
 	return best;
 }
 
-int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
-		       const uint32_t *times, uint32_t kinds, struct nt_recurrence *ret_recurrence)
+int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *idle_ns,
+		       const uint64_t *shape, const uint32_t *times, uint32_t kinds,
+		       struct nt_recurrence *ret_recurrence)
 {
 	nt_autofree struct call_run *run = calloc((size_t)n + 1, sizeof(*run));
 	nt_autofree uint32_t *length = calloc((size_t)n + 1, sizeof(*length));
 	nt_autofree struct contained *in = calloc((size_t)kinds + 1, sizeof(*in));
-	const struct call_sequence all = {call, n, shape, times, kinds};
+	nt_autofree uint64_t *gap_ns = calloc((size_t)n + 1, sizeof(*gap_ns));
+	const struct call_sequence all = {call, idle_ns, gap_ns, n, shape, times, kinds};
 	struct recurring_step step[MAX_STEPS];
 	uint32_t runs, steps = 0, whole = 0;
 
 	*ret_recurrence = (struct nt_recurrence){0};
-	if (!run || !length || !in)
+	if (!run || !length || !in || !gap_ns)
 		return -ENOMEM;
 	runs = cut_runs(call, n, shape, run);
 	for (uint32_t i = 0, end; i < runs; i = end) {

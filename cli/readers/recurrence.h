@@ -21,11 +21,11 @@ struct nt_recurrence {
 /* Whether such a call moves as little as a loss or a norm. See nt_period_find() for `shape`. */
 bool nt_recurrence_is_scalar(uint64_t shape);
 /*
- * The shortest step of the n calls. times: calls of each kind. Takes n log n, and 64 times all calls and kinds.
- * -ENOMEM.
+ * The shortest step of the n calls. times: calls of each kind. idle_ns: before each call the time in which no
+ * other one runs, or NULL. Takes n log n, and 64 times that and all kinds. -ENOMEM.
  */
-NT_MUST_CHECK int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *shape,
-				     const uint32_t *times, uint32_t kinds,
+NT_MUST_CHECK int nt_recurrence_find(const uint32_t *call, uint32_t n, const uint64_t *idle_ns,
+				     const uint64_t *shape, const uint32_t *times, uint32_t kinds,
 				     struct nt_recurrence *ret_recurrence);
 
 #endif

@@ -171,40 +171,47 @@ static int number_kinds(const struct nt_markers *markers, uint32_t *number, uint
 	return 0;
 }
 
+/* Before each call the time in which none runs. NULL: -ENOMEM. */
+static uint64_t *list_idle(const struct nt_markers *markers)
+{
+	uint64_t *idle_ns = calloc(markers->ops + 1, sizeof(*idle_ns));
+	uint64_t end_ns = 0;
+
+	for (size_t i = 0; idle_ns && i < markers->ops; i++) {
+		const struct nt_marker_op *op = &markers->op[i];
+
+		idle_ns[i] = op->start_ns > end_ns ? op->start_ns - end_ns : 0;
+		end_ns = op->end_ns > end_ns ? op->end_ns : end_ns;
+	}
+	return idle_ns;
+}
+
 static int find_period(const struct nt_markers *markers, struct period_calls *list,
 		       struct nt_period *ret_period)
 {
 	nt_autofree uint32_t *number = calloc((size_t)markers->kinds + 1, sizeof(*number));
+	nt_autofree uint64_t *idle_ns = list_idle(markers);
 	uint32_t kinds;
 	int r;
 
 	list->call = calloc(markers->ops + 1, sizeof(*list->call));
 	list->shape = calloc((size_t)markers->kinds + 1, sizeof(*list->shape));
-	if (!list->call || !list->shape || !number)
+	if (!list->call || !list->shape || !number || !idle_ns)
 		return -ENOMEM;
 	r = number_kinds(markers, number, list->shape, &kinds);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < markers->ops; i++)
 		list->call[i] = number[markers->op[i].kind];
-	return nt_period_find(list->call, markers->ops, list->shape, kinds, ret_period);
+	return nt_period_find(list->call, markers->ops, idle_ns, list->shape, kinds, ret_period);
 }
 
 /* Bursts of calls without a period; *ret_calls 0: none. */
 static int find_bursts(const struct nt_markers *markers, bool *first, uint32_t *ret_calls)
 {
-	nt_autofree uint64_t *idle_ns = calloc(markers->ops + 1, sizeof(*idle_ns));
-	uint64_t end_ns = 0;
+	nt_autofree uint64_t *idle_ns = list_idle(markers);
 
-	if (!idle_ns)
-		return -ENOMEM;
-	for (size_t i = 0; i < markers->ops; i++) {
-		const struct nt_marker_op *op = &markers->op[i];
-
-		idle_ns[i] = op->start_ns > end_ns ? op->start_ns - end_ns : 0;
-		end_ns = op->end_ns > end_ns ? op->end_ns : end_ns;
-	}
-	return nt_bursts_find(idle_ns, markers->ops, first, ret_calls);
+	return idle_ns ? nt_bursts_find(idle_ns, markers->ops, first, ret_calls) : -ENOMEM;
 }
 
 /* Whether the i-th operation ends a step; `calls`: since the last one, with this one. */

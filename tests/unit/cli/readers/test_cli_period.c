@@ -18,7 +18,8 @@ static void call(struct nt_buf *calls, const char *unit, int times)
 		assert_int_equal(nt_buf_append(calls, unit, strlen(unit)), 0);
 }
 
-static struct nt_period find_period(struct nt_buf *calls)
+/* idle_ns: before each call, NULL: not known. */
+static struct nt_period find_period_by(struct nt_buf *calls, const uint64_t *idle_ns)
 {
 	struct nt_period period = {0};
 	uint64_t shape[128];
@@ -29,9 +30,14 @@ static struct nt_period find_period(struct nt_buf *calls)
 		kind[i] = calls->data[i];
 	for (uint32_t i = 0; i < 128; i++)
 		shape[i] = (i >= 'A' && i <= 'Z' ? 4ULL : 1000000ULL) << 32 | i;
-	assert_int_equal(nt_period_find(kind, calls->len, shape, 128, &period), 0);
+	assert_int_equal(nt_period_find(kind, calls->len, idle_ns, shape, 128, &period), 0);
 	calls->len = 0;
 	return period;
+}
+
+static struct nt_period find_period(struct nt_buf *calls)
+{
+	return find_period_by(calls, NULL);
 }
 
 static void a_step_is_the_period_of_the_calls(void **state)
@@ -293,9 +299,38 @@ static void a_run_ends_a_step(void **state)
 		assert_int_equal(nt_period_ends(&single, call, 13, i), call[i] == 1);
 }
 
+/*
+ * Ten units and a scalar: a step of ten layers pauses longer at its end, a unit with an entry of a log as
+ * long as each.
+ */
+static void a_pause_tells_layers_from_steps_with_a_log(void **state)
+{
+	nt_autobuf struct nt_buf calls = {0};
+	uint64_t idle_ns[4096];
+
+	(void)state;
+	for (int is_step = 0; is_step < 2; is_step++) {
+		size_t n = 0;
+
+		for (int i = 0; i < 60; i++) {
+			call(&calls, "aab", 10);
+			call(&calls, "L", 1);
+		}
+		for (size_t i = 0; i < calls.len; i++) {
+			n += calls.data[i] != 'L';
+			idle_ns[i] = calls.data[i] == 'L'     ? 1000
+				     : n % 3 != 1             ? 10000
+				     : is_step && n % 30 == 1 ? 90000
+							      : 40000;
+		}
+		assert_int_equal(find_period_by(&calls, idle_ns).calls, is_step ? 31 : 3);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pause_tells_layers_from_steps_with_a_log),
 		cmocka_unit_test(a_step_is_the_period_of_the_calls),
 		cmocka_unit_test(a_barrier_beside_some_steps_does_not_join_them),
 		cmocka_unit_test(how_a_job_starts_and_what_it_seldom_does_are_no_steps),
