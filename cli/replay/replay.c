@@ -151,6 +151,22 @@ static double false_alarms_a_day(const struct nt_trace *trace, double at_least)
 	return fmax(at_least, NT_RECORDING_FALSE_ALARMS / days);
 }
 
+/*
+ * A live window holds a second of steps, one of a recording a single step: what is over for as many windows
+ * is over.
+ */
+static uint64_t resolve_after_ns(const struct nt_trace *trace, uint64_t at_most)
+{
+	const struct nt_trace_frame *frame = trace->frame;
+	double length;
+
+	if (!trace->frames || frame[trace->frames - 1].frame.end_ns <= frame[0].frame.start_ns)
+		return at_most;
+	length = (double)(frame[trace->frames - 1].frame.end_ns - frame[0].frame.start_ns) /
+		 (double)trace->frames;
+	return (uint64_t)fmin((double)at_most, length * ((double)at_most / 1e9));
+}
+
 /* Whether an incident accuses the rank at that time, so that a note on it says nothing new. */
 static bool is_accused(const struct nt_judgement *judgement, const struct nt_long_stall *stall)
 {
@@ -227,6 +243,7 @@ int nt_replay_trace(const struct nt_trace *trace, const struct nt_rules *rules,
 	int r;
 
 	own.false_alarms_a_day = false_alarms_a_day(trace, own.false_alarms_a_day);
+	own.resolve_min_ns = resolve_after_ns(trace, own.resolve_min_ns);
 	if (trace->hangs)
 		own.young_ns = 0;
 	r = nt_detect_new(&own, nt_hash_text(NT_HASH_SEED, trace->job), 1, &detect);
