@@ -119,6 +119,15 @@ struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_
 	return mean;
 }
 
+uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onset_ns)
+{
+	uint32_t n = 0;
+
+	while (n < history->count && latest(history, n)->start_ns >= onset_ns)
+		n++;
+	return n;
+}
+
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns)
 {
 	struct nt_history_sum sum = {0};

@@ -63,6 +63,8 @@ uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
 /* Mean step time of `rounds` rounds, each at most most_ns, `later` before the last; 0: too few. */
 struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_t later,
 				       uint32_t rounds, double most_ns);
+/* Rounds since onset_ns. */
+uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onset_ns);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
 /* What the steps since onset_ns took beyond clean_ns each, in a round at most most_ns a step. */
 double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, double clean_ns,

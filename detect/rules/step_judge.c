@@ -302,11 +302,41 @@ static bool are_all_named(const struct nt_detect *detect)
 	return true;
 }
 
+/* The part of a step by which it is longer than `was`, 0 if it is not by `NT_LONGER_ERRORS`. */
+static double part_beyond(const struct nt_history_mean *now, double was_ns, double error)
+{
+	return now->step_ns - was_ns > NT_LONGER_ERRORS * error ? 1.0 - was_ns / now->step_ns : 0.0;
+}
+
+/*
+ * The part of the time since onset_ns that the steps take beyond those before, 0 if it is within the error of
+ * both: lengths may be random, and an onset is where a few long steps begin. The change may be older than the
+ * sum that shows it, so that the first rounds count, too.
+ */
+static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns)
+{
+	const struct nt_history *history = &step->history;
+	const double most_ns = NT_UNDECIDED_MOST * step->past.value_centre;
+	const uint32_t n = nt_history_rounds_since(history, onset_ns), before = history->count - n;
+	const struct nt_history_mean now = nt_history_mean(history, 0, n, most_ns);
+	const struct nt_history_mean was = nt_history_mean(history, n, before, most_ns);
+	double longer, error;
+
+	/* Too few rounds: as the last one is. */
+	if (n < 2)
+		return (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
+	error = now.sigma_ns * hypot(1.0 / sqrt(n), NT_STATS_MEDIAN_ERROR / sqrt(NT_PAST_WINDOWS));
+	longer = part_beyond(&now, step->past.value_centre, error);
+	if (before < NT_PAST_FEW)
+		return longer;
+	error = fmax(now.sigma_ns, was.sigma_ns) * hypot(1.0 / sqrt(n), 1.0 / sqrt(before));
+	return fmax(longer, part_beyond(&now, was.step_ns, error));
+}
+
 int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_detect_incident *open = nt_incidents_find(detect, NT_FAMILY_JOB_WIDE, 0);
 	const struct nt_detect_step *step = &detect->step;
-	const double longer = (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
 
 	(void)frame;
 	if (open && is_alone(open) &&
@@ -339,16 +369,18 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.chance = nt_cusum_chance(wide->level.sum, &detect->rules, detect->ranks,
 						  1.0),
 		};
-		double now, was;
+		double longer, now, was;
 		uint32_t n;
 
 		if (wide->level.sum < NT_WIDE_TIMES * detect->threshold || !step->past.ready ||
-		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor ||
-		    longer < NT_WIDE_TIMES * detect->rules.size_floor ||
+		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor)
+			continue;
+		longer = longer_part(step, wide->level.onset_ns);
+		if (longer < NT_WIDE_TIMES * detect->rules.size_floor ||
 		    longer < NT_EXPLAINS * proposal.cost)
 			continue;
 		now = median_step_metric(detect, item, &n);
-		was = now - proposal.cost * step->step_ns;
+		was = fmax(0.0, now - proposal.cost * step->step_ns);
 		/* Pauses of ranks at different times delay the job by more than each rank's own. */
 		if (longer <= NT_WIDE_FELT * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
