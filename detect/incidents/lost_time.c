@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "detect/baseline/step_evidence.h"
-#include "detect/baseline/straggler_floor.h"
 #include "detect/incidents/cost.h"
 #include "detect/incidents/fault.h"
+#include "detect/incidents/straggler_floor.h"
 #include "detect/math/stats.h"
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
@@ -85,6 +85,39 @@ static double lateness_of(const struct nt_rank_evidence *evidence)
 			   : INFINITY;
 }
 
+/* The most that the rank's work costs by its evidence, part of the step. */
+static double exposed_part(const struct nt_detect_incident *incident,
+			   const struct nt_detect_rank *rank, double longest)
+{
+	double most = INFINITY;
+
+	if (incident->class == NT_CLASS_COMPUTE)
+		most = shown_part(&rank->evidence);
+	if (longest > 0.0 && rank->track[NT_SERIES_OWN].mode == NT_MODE_PEERS)
+		most = fmin(most, lateness_of(&rank->evidence));
+	return most;
+}
+
+/*
+ * What the rank's excess costs, `part` in this frame or on average, and `mean` on average. The evidence is a
+ * mean, too: a fault in some steps is exposed in these to the same share, and not at all in the others.
+ */
+static double limit_part(const struct nt_detect_incident *incident,
+			 const struct nt_detect_rank *rank, double longest, bool now, double part,
+			 double mean)
+{
+	const bool lasts = is_lasting_level(&rank->track[NT_SERIES_OWN]);
+	const double *value = now || lasts ? rank->step_metric : rank->evidence.value;
+	const double most = exposed_part(incident, rank, longest);
+
+	if (lasts)
+		part = fmin(part, most);
+	else if (mean > most)
+		part *= fmax(0.0, most) / mean;
+	return fmin(part, fmax(0.0, value[NT_STEP_METRIC_OWN] - longest) /
+				  fmax(1.0, value[NT_STEP_METRIC_STEP]));
+}
+
 /*
  * The part of a step that a slow rank costs by its own evidence, in this frame or as a mean since
  * its onset. The mean over several culprits.
@@ -101,24 +134,62 @@ static double slow_part(const struct nt_detect *detect, const struct nt_detect_i
 		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
 		const struct nt_track *track = rank ? &rank->track[blame->series] : NULL;
 		const struct nt_cusum *level;
-		double part;
+		double part, mean;
 
 		if (!track || track->frame != detect->frames)
 			continue;
 		level = is_intermittent(track) ? &track->rate : &track->level;
-		part = now || level->windows < 2 ? track->residual : nt_cusum_cost(level);
-		if (blame->series == NT_SERIES_OWN && incident->class == NT_CLASS_COMPUTE)
-			part = fmin(part, shown_part(&rank->evidence));
-		if (blame->series == NT_SERIES_OWN && longest > 0.0 && track->mode == NT_MODE_PEERS)
-			part = fmin(part, lateness_of(&rank->evidence));
+		mean = level->windows < 2 ? track->residual : nt_cusum_cost(level);
+		part = now ? track->residual : mean;
 		if (blame->series == NT_SERIES_OWN)
-			part = fmin(part,
-				    fmax(0.0, track->value - longest) /
-					    fmax(1.0, rank->step_metric[NT_STEP_METRIC_STEP]));
+			part = limit_part(incident, rank, longest, now, part, mean);
 		sum += part;
 		n++;
 	}
 	return n ? sum / n : incident->cost;
+}
+
+/* Such a fault costs each step as much as its evidence. What ranks do at times costs some more. */
+static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+
+		if (!rank || !is_lasting_level(&rank->track[blame->series]))
+			return false;
+	}
+	return incident->blames > 0;
+}
+
+/* The share of windows in which the culprit of a fault in some steps is slow. */
+static double slow_share(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	double share = 0.0;
+
+	for (uint32_t i = 0; i < incident->blames; i++) {
+		const struct nt_blame *blame = &incident->blame[i];
+		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
+		const struct nt_track *track = rank ? &rank->track[blame->series] : NULL;
+		const struct nt_cusum *sum =
+			track && is_intermittent(track) ? &track->rate : &track->level;
+
+		if (track && sum->windows)
+			share = fmax(share, (double)sum->costly / sum->windows);
+	}
+	return share;
+}
+
+/*
+ * The part of the time that a fault costs which is in a `share` of the steps: these take longer. `mean`: the
+ * mean part of a step, of which the slow ones cost `floor` in any case.
+ */
+static double part_of_time(double mean, double floor, double share)
+{
+	const double part = mean - floor * share;
+	const double slow = part / fmax(share, fabs(part));
+
+	return share > 0.0 ? part / (1.0 - slow + part) : part;
 }
 
 /*
@@ -130,7 +201,9 @@ static bool find_part(const struct nt_detect *detect, const struct nt_detect_inc
 {
 	const struct nt_detect_rank *rank;
 	const struct nt_group *group;
+	double whole;
 	uint8_t series;
+	bool is_known;
 
 	*ret_part = nt_stats_clip(incident->cost, 0.0, NT_COST_MOST);
 	if (incident->family != NT_FAMILY_SLOW || !incident->blames)
@@ -141,8 +214,15 @@ static bool find_part(const struct nt_detect *detect, const struct nt_detect_inc
 	if (!rank || rank->group >= detect->roles.groups)
 		return true;
 	group = &detect->roles.group[rank->group];
-	return nt_straggler_floor_take_off(detect, group, series, incident->blames, incident->cost,
-					   ret_part);
+	whole = *ret_part;
+	is_known = nt_straggler_floor_take_off(detect, group, series, incident->blames,
+					       incident->cost, ret_part);
+	/* In the other steps the job waits for that anyway. */
+	if (!is_lasting(detect, incident))
+		*ret_part =
+			now ? fmax(0.0, *ret_part)
+			    : part_of_time(whole, whole - *ret_part, slow_share(detect, incident));
+	return is_known;
 }
 
 /* A change of the whole job is the level at which a later fault begins. */
@@ -263,19 +343,6 @@ static double before_others(const struct nt_detect *detect,
 		before_ns = is_measured(other) ? fmin(before_ns, other->lost_time.clean_ns) : 0.0;
 	}
 	return before_ns;
-}
-
-/* Such a fault costs each step as much as its evidence. What ranks do at times costs some more. */
-static bool is_lasting(const struct nt_detect *detect, const struct nt_detect_incident *incident)
-{
-	for (uint32_t i = 0; i < incident->blames; i++) {
-		const struct nt_blame *blame = &incident->blame[i];
-		const struct nt_detect_rank *rank = nt_detect_find(detect, blame->rank);
-
-		if (!rank || !is_lasting_level(&rank->track[blame->series]))
-			return false;
-	}
-	return incident->blames > 0;
 }
 
 /* Its own evidence, within limits: it is small early. */

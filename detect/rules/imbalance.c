@@ -6,8 +6,8 @@
 
 #include "detect/baseline/peer_deviation.h"
 #include "detect/baseline/peer_group.h"
-#include "detect/baseline/straggler_floor.h"
 #include "detect/incidents/incident_raise.h"
+#include "detect/incidents/straggler_floor.h"
 #include "detect/math/stats.h"
 #include "detect/thresholds/thresholds.h"
 

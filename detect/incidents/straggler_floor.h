@@ -3,8 +3,8 @@
  * The straggler floor: the delay that remains when the culprit runs at the speed of its peers.
  * Healthy ranks differ, and a synchronous job always waits for the slowest of them.
  */
-#ifndef NT_DETECT_BASELINE_STRAGGLER_FLOOR_H
-#define NT_DETECT_BASELINE_STRAGGLER_FLOOR_H
+#ifndef NT_DETECT_INCIDENTS_STRAGGLER_FLOOR_H
+#define NT_DETECT_INCIDENTS_STRAGGLER_FLOOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The straggler floor. */
-#include "detect/baseline/straggler_floor.h"
+#include "detect/incidents/straggler_floor.h"
 
 #include <math.h>
 
