@@ -326,7 +326,7 @@ int nt_detect_step(struct nt_detect *detect, const struct nt_frame *frame,
 	if (r < 0)
 		return r;
 	detect->frames++;
-	detect->start_ns = frame->start_ns;
+	detect->start_ns = detect->began_ns[detect->frames % NT_BEGAN_FRAMES] = frame->start_ns;
 	detect->end_ns = frame->end_ns;
 	if (detect->frames == 1)
 		detect->step.history.begin_ns = frame->start_ns;

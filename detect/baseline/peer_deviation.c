@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "detect/baseline/far_count.h"
 #include "detect/baseline/peer_group.h"
 #include "detect/baseline/peer_pair.h"
 #include "detect/math/stats.h"
@@ -54,114 +55,6 @@ static void note_rank(struct nt_contest *c, const struct nt_detect_rank *rank, d
 	if (c->mode == NT_MODE_PEERS && track->peer_deviation > NT_FAR_WIDTHS * c->width) {
 		c->far_cost += cost;
 		c->fars++;
-	}
-}
-
-/* How far behind it is: see nt_far_size(). */
-static uint8_t size_of(const struct nt_contest *c, const struct nt_past *past,
-		       const struct nt_cusum_window *window)
-{
-	const double width = past->ready
-				     ? nt_stats_max(c->residual_width, past->peer_deviation_width)
-				     : c->residual_width;
-
-	if (window->peer_deviation <= NT_FAR_WIDTHS * width ||
-	    window->cost < c->detect->rules.size_floor)
-		return 0;
-	return nt_far_size(window->peer_deviation / width);
-}
-
-/* The step at which it ended, of the job. */
-static double place_of(const struct nt_contest *c, const struct nt_cusum_window *window)
-{
-	const struct nt_history *history = &c->detect->step.history;
-	const double frames = (double)(c->detect->frames - window->frame);
-
-	return history->steps + 1.0 - frames * nt_history_last_steps(history);
-}
-
-/*
- * Where work overlaps with collectives, others work less while they wait: the rank itself must have grown
- * by a part of its deviation, ns. `usual`: its past, NULL if it is not known.
- */
-static bool is_left_behind(const struct nt_contest *c, const struct nt_past *usual, double value,
-			   double deviation_ns)
-{
-	return c->foremost && usual && value - usual->value_centre < NT_LEFT_BEHIND * deviation_ns;
-}
-
-/*
- * Adds the window to the rate of far ones. Only the first of several far windows counts, as a
- * single disturbance may last. While a rank's sum is above zero it does not define what is healthy.
- */
-static void count_far(struct nt_contest *c, struct nt_track *track, const struct nt_past *past,
-		      struct nt_cusum_window window)
-{
-	struct nt_far_rate *rate = &c->group->far_rate[c->series], others = *rate;
-	struct nt_far_rate rest = c->detect->scratch.far_rate[c->series];
-	const uint8_t size = size_of(c, past, &window);
-	double gain = 0.0;
-	uint8_t least;
-	bool is_far;
-
-	nt_far_rate_fade(&track->far_given);
-	nt_far_rate_minus(&others, &track->far_given);
-	nt_far_rate_minus(&rest, rate);
-	least = nt_far_rate_least(&others, &rest);
-	is_far = size >= least;
-	/* In most of its windows the job waits for others: that it is a little faster then makes up for nothing. */
-	if (!is_far)
-		window.cost = 0.0;
-	track->marked += (is_far - track->marked) / NT_MARKED_WINDOWS;
-	if (track->far_fresh != nt_default_pending_windows) {
-		if (track->rate.sum <= 0.0) {
-			nt_far_rate_add(rate, size);
-			nt_far_rate_add(&track->far_given, size);
-			track->far_own = (struct nt_far_own){0};
-		}
-		gain = nt_far_rate_gain(&others, &rest, &track->far_own, least, size);
-		/* The threshold allows for a start in any window. Sums start in far ones only. */
-		if (is_far && track->rate.sum <= 0.0 && !c->foremost)
-			gain += nt_far_rate_start();
-		track->far_own.windows[is_far ? size : 0]++;
-		if (is_far)
-			nt_far_rhythm_add(&track->rhythm, place_of(c, &window),
-					  nt_history_last_steps(&c->detect->step.history),
-					  window.cost);
-	}
-	if (is_far)
-		track->far_fresh = nt_default_pending_windows;
-	else
-		track->far_fresh -= track->far_fresh > 0;
-	nt_cusum_grow(&track->rate, &c->detect->rules, &window, gain);
-}
-
-/*
- * Adds the windows from which the incomplete past was learned: only now is it known what is permanent
- * about the rank. `window` is the present one, `base` the divisor of its deviation. The job's step is
- * taken to have been longer by what the rank was.
- */
-static void count_far_before(struct nt_contest *c, const struct nt_detect_rank *rank,
-			     struct nt_track *track, const struct nt_past *so_far, double base,
-			     struct nt_cusum_window window)
-{
-	const struct nt_lesson *lesson = nt_detect_rank_lesson(c->detect, rank, c->series);
-	const uint64_t now_ns = window.start_ns;
-	const double window_ns = c->step * nt_history_last_steps(&c->detect->step.history);
-
-	for (uint32_t i = 0; i < track->past.count; i++) {
-		const double ago_ns = (double)(c->detect->frames - lesson->frame[i]) * window_ns;
-		double excess;
-
-		window.frame = lesson->frame[i];
-		window.start_ns = now_ns - (uint64_t)fmin((double)now_ns, ago_ns);
-		window.peer_deviation = lesson->peer_deviation[i] -
-					nt_stats_max(0.0, so_far->peer_deviation_centre);
-		excess = window.peer_deviation * base;
-		if (is_left_behind(c, so_far, lesson->value[i], excess))
-			window.peer_deviation = excess = 0.0;
-		window.cost = excess / (c->step + nt_stats_max(0.0, excess));
-		count_far(c, track, &track->past, window);
 	}
 }
 
@@ -339,13 +232,11 @@ void nt_contest_judge(struct nt_contest *c, struct nt_detect_rank *rank, double 
 	if ((mode == NT_MODE_PEERS || is_pair(c)) &&
 	    (learns || has_past || track->rate.sum > 0.0)) {
 		if (learns && track->past.count == NT_PAST_SOME && track->far_given.windows <= 0.0)
-			count_far_before(c, rank, track, &so_far, base, shift);
-		shift.peer_deviation =
-			peer_deviation - nt_stats_max(0.0, usual->peer_deviation_centre);
-		if (is_left_behind(c, known, value, shift.peer_deviation * base))
-			shift.peer_deviation = 0.0;
+			nt_far_count_before(c, rank, track, &so_far, base, shift);
+		shift.peer_deviation = nt_far_count_deviation(c, usual, known != NULL, value,
+							      peer_deviation, base);
 		shift.cost = cost_of(c, rank, value, shift.peer_deviation * base);
-		count_far(c, track, past, shift);
+		nt_far_count_add(c, track, past, shift);
 	}
 
 	track->mode = mode == NT_MODE_PEERS ? NT_MODE_PEERS
@@ -450,6 +341,28 @@ static bool is_beyond_hosts(struct nt_contest *c, const struct nt_step_metrics *
 	return true;
 }
 
+/*
+ * Whether the work of both varies together, as with sequences of random length: then each is the measure of
+ * the other, and a change of their difference says more than a growth. Sets *width to how much they differ.
+ */
+static bool varies_together(const struct nt_contest *c, const struct nt_step_metrics *step_metrics,
+			    double *width)
+{
+	double apart = 0.0, together = INFINITY;
+
+	for (uint32_t i = 0; i < 2 && c->series == NT_SERIES_OWN; i++) {
+		const struct nt_past *past =
+			&c->detect->rank[step_metrics->index[i]].track[c->series].past;
+
+		if (!past->ready)
+			return false;
+		apart = fmax(apart, past->peer_deviation_width);
+		together = fmin(together, past->value_width);
+	}
+	*width = fmax(c->detect->rules.peer_deviation_floor, NT_PAST_CAUTION * apart);
+	return isfinite(together) && NT_EXPLAINS * together > *width;
+}
+
 static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step_metrics,
 			double *sorted)
 {
@@ -458,6 +371,7 @@ static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step
 	const double unit = c->series == NT_SERIES_HOST ? c->step : base;
 	struct nt_group_past *past = c->group->past;
 	double width = c->width * base / unit;
+	double together;
 	bool is_known;
 
 	c->space.normal = 0.0;
@@ -472,6 +386,10 @@ static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step
 	is_known = is_beyond_hosts(c, step_metrics, nt_peer_pair_scatter(past, c->series) * unit,
 				   sorted) ||
 		   is_known;
+	if (!is_known && varies_together(c, step_metrics, &together)) {
+		c->width = together;
+		is_known = true;
+	}
 	if (is_known && !nt_peer_pair_takes_turns(past, c->series, rules)) {
 		c->mode = NT_MODE_PEERS;
 		c->apart = c->space.two = false;
@@ -479,8 +397,24 @@ static void compare_two(struct nt_contest *c, const struct nt_step_metrics *step
 }
 
 /*
+ * The work of a partner in the same steps: its round may be still to come in this frame. Of roles whose
+ * rounds are in other frames, that of the last one. Negative: not known.
+ */
+static double work_of(const struct nt_contest *c, const struct nt_detect_rank *partner)
+{
+	const struct nt_track *own = &partner->track[NT_SERIES_OWN];
+	const uint64_t frames = c->detect->frames;
+
+	if (partner->round_frame < frames && partner->steps)
+		return partner->tier == c->tier
+			       ? (double)partner->sum[NT_STEP_METRIC_OWN] / partner->steps
+			       : -1.0;
+	return own->tier == c->tier && own->frame + 1 >= frames ? own->value : -1.0;
+}
+
+/*
  * Two or three ranks do not show which of them is normal. The devices of their partners have the
- * same work: their values of this frame or the last one, appended to `sample`. Returns their number.
+ * same work: it is appended to `sample`. Returns the number of values.
  */
 static uint32_t add_partners(const struct nt_contest *c, const struct nt_step_metrics *step_metrics,
 			     double *sample)
@@ -498,12 +432,10 @@ static uint32_t add_partners(const struct nt_contest *c, const struct nt_step_me
 		for (uint32_t j = 0; comm && j < comm->members; j++) {
 			const struct nt_detect_rank *partner =
 				nt_peer_group_partner(detect, rank, comm, j);
-			const struct nt_track *own =
-				partner ? &partner->track[NT_SERIES_OWN] : NULL;
+			const double work = partner ? work_of(c, partner) : -1.0;
 
-			if (own && own->tier == c->tier && own->frame + 1 >= detect->frames &&
-			    c->n + n < detect->ranks)
-				sample[n++] = own->value;
+			if (work >= 0.0 && c->n + n < detect->ranks)
+				sample[n++] = work;
 		}
 	}
 	return n;

@@ -58,6 +58,8 @@ uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame)
 {
 	const double ago = (double)(detect->frames - frame) * detect->window_ns;
 
+	if (detect->frames - frame < NT_BEGAN_FRAMES && detect->began_ns[frame % NT_BEGAN_FRAMES])
+		return detect->began_ns[frame % NT_BEGAN_FRAMES];
 	return ago < (double)detect->start_ns ? detect->start_ns - (uint64_t)ago : 0;
 }
 

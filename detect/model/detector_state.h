@@ -17,6 +17,11 @@
 #include "detect/thresholds/rules.h"
 #include "detect/thresholds/thresholds.h"
 
+/* Frames whose start is kept. */
+enum {
+	NT_BEGAN_FRAMES = 64,
+};
+
 /* Totals over all ranks in this frame, so that rules need not scan them. */
 struct nt_census {
 	uint32_t here, gone; /* gone: ended ranks, finalized ones included */
@@ -30,6 +35,8 @@ struct nt_detect {
 	uint32_t attempt;
 	uint64_t frames, start_ns, end_ns; /* of the last frame */
 	double window_ns; /* slow mean of the frames' lengths */
+	uint64_t began_ns
+		[NT_BEGAN_FRAMES]; /* start of the last frames, by number; 0: unknown; not saved */
 	uint32_t expected_ranks;
 	struct nt_completeness gaps;
 	double threshold; /* alarm threshold of sums without adaptation */
@@ -85,7 +92,7 @@ struct nt_detect {
 
 /* Grows the scratch arrays to `ranks`. -ENOMEM. */
 int nt_detect_make_room(struct nt_detect *detect, uint32_t ranks);
-/* Approximate start of a recent frame, ns. */
+/* Start of a recent frame, ns; of an older one, or one before a restart, approximately. */
 uint64_t nt_detect_began_ns(const struct nt_detect *detect, uint64_t frame);
 /* The rank's state or NULL. */
 struct nt_detect_rank *nt_detect_find(const struct nt_detect *detect, uint32_t rank);

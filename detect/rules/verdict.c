@@ -280,14 +280,19 @@ static double starved_excess(const struct nt_rank_evidence *evidence)
 }
 
 /*
- * Whether host work explains what the rank's longest piece costs. Less of the peers' device work
- * shows while they wait, which is no excess of this rank's device.
+ * Whether host work explains what the rank's longest piece costs. Less of the peers' device work shows while
+ * they wait, which is no excess of this rank's device: nor is what exceeds its own growth.
  */
-static bool is_host_in_longest(const struct nt_rank_evidence *evidence)
+static bool is_host_in_longest(const struct nt_detect_rank *rank)
 {
-	const double cost =
-		evidence->value[NT_STEP_METRIC_OWN] - nt_step_evidence_peers_work(evidence);
+	const struct nt_rank_evidence *evidence = &rank->evidence;
+	const double own = evidence->value[NT_STEP_METRIC_OWN];
+	const double grown =
+		rank->has_metric_mean ? own - rank->metric_mean[NT_STEP_METRIC_OWN] : 0.0;
+	double cost = own - nt_step_evidence_peers_work(evidence);
 
+	if (grown > 0.0)
+		cost = fmin(cost, grown);
 	return evidence->value[NT_STEP_METRIC_OWN_LONGEST] > 0.0 && cost > 0.0 &&
 	       excess_of(evidence, NT_STEP_METRIC_HOST) >= NT_EXPLAINS * cost;
 }
@@ -306,7 +311,7 @@ static enum nt_class name_own_class(const struct nt_detect_rank *rank,
 		return NT_CLASS_COMPUTE;
 	/* Device time is measured by the waiting thread, which may then wait for a CPU. */
 	if (excess_of(evidence, NT_STEP_METRIC_OWN_BLOCKED) >= NT_EXPLAINS * excess &&
-	    starved_excess(evidence) < NT_EXPLAINS * excess && !is_host_in_longest(evidence))
+	    starved_excess(evidence) < NT_EXPLAINS * excess && !is_host_in_longest(rank))
 		return NT_CLASS_COMPUTE;
 	if (rank->uses_gpu)
 		return nt_host_cause(evidence, excess, ret_cause);
@@ -433,18 +438,24 @@ static bool is_of_role(struct nt_detect *detect, const struct nt_detect_rank *ra
 }
 
 /*
- * At T2 own work contains host work: normal own work means that no rank was delayed. It says nothing if it
- * shows two populations of which none has a past. A late host is then beyond the slower one.
+ * At T2 own work contains host work: normal own work means that no rank was delayed. Where work overlaps, it
+ * is known less precisely than host work, and need not be abnormal by itself. Two populations of which none
+ * has a past say nothing: a late host is then beyond the slower one.
  */
 static bool may_be_late_host(const struct nt_detect *detect, const struct nt_detect_rank *rank)
 {
 	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
 	const struct nt_group_past *past = detect->roles.group[rank->group].past;
+	double reference = 0.0;
 
 	if (rank->tier != NT_FRAME_T2)
 		return true;
-	return past && past->apart_high > 0.0 && !nt_track_is_judged(own) &&
-	       own->value - past->apart_high >=
+	if (own->mode == NT_MODE_PEERS)
+		reference = own->peers;
+	else if (past && !nt_track_is_judged(own))
+		reference = past->apart_high;
+	return reference > 0.0 &&
+	       own->value - reference >=
 		       NT_EXPLAINS * excess_of(&rank->evidence, NT_STEP_METRIC_HOST);
 }
 
@@ -469,6 +480,9 @@ static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)
 		track = &rank->track[series];
 		sum = find_abnormal(detect, rank, series, &always);
 		if (!sum || !is_late_host(detect, rank))
+			return 0;
+		if (rank->tier == NT_FRAME_T2 &&
+		    name_own_class(rank, &proposal.cause) == NT_CLASS_COMPUTE)
 			return 0;
 		proposal.class = nt_host_cause(&rank->evidence,
 					       excess_of(&rank->evidence, NT_STEP_METRIC_HOST),

@@ -380,6 +380,12 @@ static void host_work_counts_where_the_device_was_idle(void **state)
 	own->value = 1032;
 	own->past.ready = true;
 	assert_null(judged());
+	/* Beside peers it is. */
+	own->mode = NT_MODE_PEERS;
+	own->peers = 1000;
+	assert_non_null(judged());
+	own->value = 1031;
+	assert_null(judged());
 	rank->tier = NT_FRAME_T1;
 	/* A twentieth of the step is idle. */
 	value[NT_STEP_METRIC_STEP] = 1280;

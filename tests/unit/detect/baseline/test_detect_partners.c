@@ -14,6 +14,33 @@ static void begin(struct sim *sim, uint8_t tier)
 		sim->rank[i].tier = tier;
 }
 
+/* Passes in which all ranks work for a step's length, which is random. */
+static void pass_lengths(struct sim *sim, struct nt_detect *detect, uint32_t passes)
+{
+	double device[8];
+
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		device[i] = sim->rank[i].device;
+	for (uint32_t pass = 0; pass < passes; pass++) {
+		const double length = 0.6 + 0.8 * sim_uniform(sim);
+
+		for (uint32_t i = 0; i < sim->ranks; i++)
+			sim->rank[i].device = device[i] * length;
+		sim_pass(sim, detect, 1);
+	}
+	for (uint32_t i = 0; i < sim->ranks; i++)
+		sim->rank[i].device = device[i];
+}
+
+/* The finding that names a rank, or NULL. */
+static const struct nt_finding *accusation(const struct nt_detect *detect)
+{
+	for (size_t i = 0; sim_firing(detect, i); i++)
+		if (sim_firing(detect, i)->culprits)
+			return sim_firing(detect, i);
+	return NULL;
+}
+
 /* Not the communicator of the whole job, in which a rank's peers are, too. */
 static void partners_share_a_replica(void **state)
 {
@@ -88,7 +115,7 @@ static void populations_that_vary_are_two_nevertheless(void **state)
 	sim.jitter = 0.05;
 	for (uint32_t i = 4; i < 8; i++)
 		sim.rank[i].device *= 1.3;
-	sim_pass(&sim, detect, 26);
+	sim_pass(&sim, detect, 60);
 	assert_int_equal(sim_open(detect), 1);
 	assert_int_equal(sim_firing(detect, 0)->class, NT_CLASS_UNKNOWN);
 	assert_int_equal(sim_firing(detect, 0)->culprits, 0);
@@ -189,6 +216,47 @@ static void a_loaded_state_goes_on_with_its_partners(void **state)
 	}
 }
 
+/* The roles of a frame are judged one after another: each is compared with the partners of that frame. */
+static void partners_are_compared_in_the_same_step(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	begin(&sim, NT_FRAME_T3);
+	sim.steps = 1;
+	pass_lengths(&sim, detect, 150);
+	assert_null(accusation(detect));
+	sim.rank[6].device *= 1.3;
+	pass_lengths(&sim, detect, 15);
+	assert_non_null(accusation(detect));
+	assert_names_rank(accusation(detect), 6);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
+/* Two ranks whose work varies by much, but together. */
+static void a_pair_that_varies_together_shows_a_small_change(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	struct sim sim;
+
+	(void)state;
+	sim_init_layout(&sim, 1, 2, 2, 93);
+	sim.jitter = 0.01;
+	sim.steps = 1;
+	for (uint32_t i = 0; i < sim.ranks; i++)
+		sim.rank[i].tier = NT_FRAME_T3;
+	pass_lengths(&sim, detect, 60);
+	assert_null(accusation(detect));
+	sim.rank[1].device *= 1.15;
+	pass_lengths(&sim, detect, 20);
+	assert_non_null(accusation(detect));
+	assert_names_rank(accusation(detect), 1);
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +264,8 @@ int main(void)
 		cmocka_unit_test(a_device_slow_from_the_start_is_named_among_partners),
 		cmocka_unit_test(a_slow_replica_is_one_of_two_populations),
 		cmocka_unit_test(populations_that_vary_are_two_nevertheless),
+		cmocka_unit_test(partners_are_compared_in_the_same_step),
+		cmocka_unit_test(a_pair_that_varies_together_shows_a_small_change),
 		cmocka_unit_test(growth_counts_before_a_past_is_complete),
 		cmocka_unit_test(without_device_times_partners_are_no_peers),
 		cmocka_unit_test(hosts_of_partners_are_not_compared),
