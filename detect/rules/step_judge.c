@@ -13,16 +13,16 @@
 #include "detect/model/detector_state.h"
 #include "detect/thresholds/thresholds.h"
 
-static double median_step_metric(struct nt_detect *detect, enum nt_step_metric item,
-				 uint32_t *ret_n)
+/* The usual work of the ranks of this round: its median. */
+static double median_past(struct nt_detect *detect, enum nt_series series)
 {
 	double *value = detect->scratch.a;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < detect->ranks; i++)
-		if (detect->rank[i].round_frame == detect->frames)
-			value[n++] = detect->rank[i].step_metric[item];
-	*ret_n = n;
+		if (detect->rank[i].round_frame == detect->frames &&
+		    detect->rank[i].track[series].past.ready)
+			value[n++] = detect->rank[i].track[series].past.value_centre;
 	return nt_stats_median_of(value, n);
 }
 
@@ -179,6 +179,21 @@ static bool is_explained(const struct nt_detect *detect, bool or_pending)
 	return false;
 }
 
+/* What incidents with a culprit that began before onset_ns cost: no part of a change since then. */
+static double explained_part(const struct nt_detect *detect, uint64_t onset_ns)
+{
+	double part = 0.0;
+
+	for (uint32_t i = 0; i < detect->incidents.opens; i++) {
+		const struct nt_detect_incident *incident = detect->incidents.open[i];
+
+		if (incident->family != NT_FAMILY_JOB_WIDE && incident->lost_time.before_ns > 0.0 &&
+		    incident->since_ns <= onset_ns && incident->state == NT_INCIDENT_FIRING)
+			part += fmax(0.0, incident->cost);
+	}
+	return part;
+}
+
 int nt_detect_step_learn(struct nt_detect *detect, const struct nt_frame *frame)
 {
 	struct nt_detect_step *step = &detect->step;
@@ -311,9 +326,10 @@ static double part_beyond(const struct nt_history_mean *now, double was_ns, doub
 /*
  * The part of the time since onset_ns that the steps take beyond those before, 0 if it is within the error of
  * both: lengths may be random, and an onset is where a few long steps begin. The change may be older than the
- * sum that shows it, so that the first rounds count, too.
+ * sum that shows it, so that the first rounds count, too. *ret_step_ns: the mean
+ * step since then.
  */
-static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns)
+static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns, double *ret_step_ns)
 {
 	const struct nt_history *history = &step->history;
 	const double most_ns = NT_UNDECIDED_MOST * step->past.value_centre;
@@ -322,6 +338,7 @@ static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns)
 	const struct nt_history_mean was = nt_history_mean(history, n, before, most_ns);
 	double longer, error;
 
+	*ret_step_ns = n < 2 ? step->step_ns : now.step_ns;
 	/* Too few rounds: as the last one is. */
 	if (n < 2)
 		return (step->step_ns - step->past.value_centre) / fmax(1.0, step->step_ns);
@@ -357,8 +374,6 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 		return check_level(detect, open);
 	for (enum nt_series series = NT_SERIES_OWN; series < NT_SERIES_END; series++) {
 		const struct nt_job_wide *wide = &step->job_wide[series];
-		const enum nt_step_metric item =
-			series == NT_SERIES_OWN ? NT_STEP_METRIC_OWN : NT_STEP_METRIC_HOST;
 		struct nt_proposal proposal = {
 			.family = NT_FAMILY_JOB_WIDE,
 			.class = NT_CLASS_JOB_WIDE,
@@ -369,22 +384,22 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 			.chance = nt_cusum_chance(wide->level.sum, &detect->rules, detect->ranks,
 						  1.0),
 		};
-		double longer, now, was;
-		uint32_t n;
+		double longer, step_ns, was, more;
 
 		if (wide->level.sum < NT_WIDE_TIMES * detect->threshold || !step->past.ready ||
 		    !nt_cusum_lasts(&wide->level) || proposal.cost < detect->rules.size_floor)
 			continue;
-		longer = longer_part(step, wide->level.onset_ns);
+		longer = longer_part(step, wide->level.onset_ns, &step_ns) -
+			 explained_part(detect, wide->level.onset_ns);
 		if (longer < NT_WIDE_TIMES * detect->rules.size_floor ||
 		    longer < NT_EXPLAINS * proposal.cost)
 			continue;
-		now = median_step_metric(detect, item, &n);
-		was = fmax(0.0, now - proposal.cost * step->step_ns);
+		was = median_past(detect, series);
+		more = proposal.cost * step_ns;
 		/* Pauses of ranks at different times delay the job by more than each rank's own. */
 		if (longer <= NT_WIDE_FELT * proposal.cost)
 			proposal.cost = fmax(proposal.cost, longer);
-		if (step->gc_ns - step->gc_before_ns >= NT_EXPLAINS * (now - was))
+		if (step->gc_ns - step->gc_before_ns >= NT_EXPLAINS * more)
 			proposal.cause = NT_EVIDENCE_TEXT_HOST_GC;
 		for (uint32_t i = 0; i < detect->ranks; i++)
 			if (detect->rank[i].round_frame == detect->frames &&
@@ -395,7 +410,7 @@ int nt_detect_step_check(struct nt_detect *detect, const struct nt_frame *frame)
 							: NT_EVIDENCE_TEXT_ALL_HOST_WORK,
 			.unit = NT_EVIDENCE_TEXT_MS,
 			.method = NT_EVIDENCE_TEXT_OWN_PAST,
-			.value = now / 1e6,
+			.value = (was + more) / 1e6,
 			.peers = was / 1e6,
 			.windows = wide->level.windows,
 		};

@@ -46,14 +46,22 @@ static struct nt_job_wide *prepare(struct job *job)
 	for (uint32_t i = 0; i < RANKS; i++) {
 		detect->rank[i].round_frame = detect->frames;
 		detect->rank[i].tier = NT_FRAME_T2;
-		detect->rank[i].step_metric[NT_STEP_METRIC_OWN] = 600.0;
 		detect->rank[i].step_metric[NT_STEP_METRIC_GC] = 0.0;
+		for (int j = 0; j < NT_SERIES_END; j++) {
+			detect->rank[i].track[j].past.ready = true;
+			detect->rank[i].track[j].past.value_centre = j ? 250.0 : 350.0;
+		}
 	}
 	/* The rounds so far are no such steps: the last one alone counts. */
 	nt_history_forget(&detect->step.history, 0);
 	detect->step.step_ns = 1000.0;
 	detect->step.past.ready = true;
 	detect->step.past.value_centre = 800.0;
+	detect->step.history = (struct nt_history){0};
+	for (uint32_t i = 0; i < 2; i++)
+		nt_history_add(&detect->step.history,
+			       &(const struct nt_history_round){
+				       .start_ns = 4242 + i, .steps = 1.0, .step_ns = 1000.0});
 	wide->level = (struct nt_cusum){
 		.sum = 20.0, .windows = 1, .costly = 1, .cost = 0.25, .onset_ns = 4242};
 	wide->dropped_ns = 0;
@@ -91,6 +99,7 @@ static void what_all_have_together_is_told_with_its_numbers(void **state)
 	assert_int_equal(told->evidences, 1);
 	assert_int_equal(told->evidence[0].what, NT_EVIDENCE_TEXT_ALL_OWN_WORK);
 	assert_true(told->evidence[0].value == 600.0 / 1e6);
+	/* What a window holds is no measure of the mean: without the excess it may be less than nothing. */
 	assert_true(told->evidence[0].peers == 350.0 / 1e6);
 	assert_int_equal(told->evidence[0].windows, 1);
 }
@@ -103,8 +112,6 @@ static void the_host_is_told_where_own_work_did_not_grow(void **state)
 
 	job->detect->step.job_wide[NT_SERIES_HOST] = *wide;
 	wide->level.sum = 19.0;
-	for (uint32_t i = 0; i < RANKS; i++)
-		job->detect->rank[i].step_metric[NT_STEP_METRIC_HOST] = 500.0;
 	told = check_job(job);
 	assert_non_null(told);
 	assert_int_equal(told->evidence[0].what, NT_EVIDENCE_TEXT_ALL_HOST_WORK);
@@ -148,6 +155,42 @@ static void it_must_be_sure_last_cost_and_show_in_the_step(void **state)
 	(void)prepare(job);
 	job->detect->step.past.value_centre = 875.001;
 	assert_false(is_told(job));
+}
+
+/* What an incident with a culprit costs since before is no change of the whole job. */
+static void what_an_earlier_incident_costs_is_not_told_again(void **state)
+{
+	static const struct {
+		uint64_t since_ns;
+		double cost;
+		bool told;
+	} other[] = {{4242, 0.1, false}, {4242, 0.07, true}, {4243, 0.1, true}};
+	struct job *job = *state;
+
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		struct nt_detect_incident incident = {
+			.family = NT_FAMILY_NETWORK,
+			.state = NT_INCIDENT_FIRING,
+			.since_ns = other[i].since_ns,
+			.cost = other[i].cost,
+			.lost_time = {.before_ns = 800.0},
+		};
+		struct nt_detect_incident *open[2] = {&incident};
+		struct nt_incidents *incidents = &job->detect->incidents;
+		const struct nt_incidents kept = *incidents;
+
+		(void)prepare(job);
+		/* A fifth of the step, of which half of a quarter must remain. */
+		incidents->open = open;
+		incidents->opens = 1;
+		incidents->open_cap = 2;
+		assert_int_equal(nt_detect_step_check(job->detect, &job->sim.frame), 0);
+		assert_int_equal(incidents->opens, other[i].told ? 2 : 1);
+		free(other[i].told ? open[1] : NULL);
+		incidents->open = kept.open;
+		incidents->opens = kept.opens;
+		incidents->open_cap = kept.open_cap;
+	}
 }
 
 static void half_of_it_in_the_collector_is_the_collectors(void **state)
@@ -330,6 +373,7 @@ int main(void)
 		JOB_TEST(what_all_have_together_is_told_with_its_numbers),
 		JOB_TEST(the_host_is_told_where_own_work_did_not_grow),
 		JOB_TEST(it_must_be_sure_last_cost_and_show_in_the_step),
+		JOB_TEST(what_an_earlier_incident_costs_is_not_told_again),
 		JOB_TEST(half_of_it_in_the_collector_is_the_collectors),
 		JOB_TEST(what_the_job_feels_is_what_it_costs),
 		JOB_TEST(after_half_an_hour_it_is_the_new_normal),
