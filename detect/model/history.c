@@ -119,6 +119,13 @@ struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_
 	return mean;
 }
 
+double nt_history_error(const struct nt_history_mean *a, uint32_t n,
+			const struct nt_history_mean *b, uint32_t m)
+{
+	/* The larger spread is taken for both: few rounds may hold no hiccup by chance. */
+	return fmax(a->sigma_ns, b->sigma_ns) * sqrt(1.0 / n + 1.0 / m);
+}
+
 uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onset_ns)
 {
 	uint32_t n = 0;
@@ -159,14 +166,31 @@ double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, do
 	return sum;
 }
 
+/*
+ * Whether the `longer` rounds before the last `first` took longer than the `rest` before them by more than
+ * chance.
+ */
+static bool is_change(const struct nt_history *history, uint32_t first, uint32_t longer,
+		      uint32_t rest)
+{
+	const struct nt_history_mean before =
+		nt_history_mean(history, first + longer, rest, INFINITY);
+	struct nt_history_mean moved = nt_history_mean(history, first, longer, INFINITY);
+
+	/* The spread of one round is that of those before. */
+	if (longer < 2)
+		moved = (struct nt_history_mean){latest(history, first)->step_ns, 0.0};
+	return moved.step_ns - before.step_ns >=
+	       NT_LOST_ERRORS * nt_history_error(&moved, longer, &before, rest);
+}
+
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns)
 {
 	const struct nt_history_sum since = nt_history_since(history, onset_ns);
 	double step[NT_ONSET_ROUNDS], now, low, sum = 0.0, most = 0.0;
-	uint32_t first = 0, n = 0, longer = 0, shorter = 0;
+	const uint32_t first = nt_history_rounds_since(history, onset_ns);
+	uint32_t n = 0, scanned = 0, longer = 0, shorter = 0, rest;
 
-	while (first < history->count && latest(history, first)->start_ns >= onset_ns)
-		first++;
 	while (n < NT_ONSET_ROUNDS && first + n < history->count &&
 	       latest(history, first + n)->start_ns >= least_ns) {
 		step[n] = latest(history, first + n)->step_ns;
@@ -183,17 +207,19 @@ uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, u
 	 * The most likely change point; a single stall counts as no more than one round. Long steps
 	 * before many short ones are another phase of the program.
 	 */
-	for (uint32_t i = 0; i < n && shorter < NT_ONSET_SHORTER; i++) {
-		const struct nt_history_round *round = latest(history, first + i);
+	for (; scanned < n && shorter < NT_ONSET_SHORTER; scanned++) {
+		const struct nt_history_round *round = latest(history, first + scanned);
 
 		shorter = round->step_ns < (now + low) / 2.0 ? shorter + 1 : 0;
 		sum += round->steps * (nt_stats_clip(round->step_ns, low, now) - (now + low) / 2.0);
 		if (sum > most) {
 			most = sum;
-			longer = i + 1;
+			longer = scanned + 1;
 		}
 	}
-	if (!longer || first + longer + NT_PAST_FEW > history->count)
+	rest = shorter < NT_ONSET_SHORTER ? history->count - first - longer : scanned - longer;
+	/* Where lengths are random, a few rounds are long by chance. */
+	if (!longer || rest < NT_PAST_FEW || !is_change(history, first, longer, rest))
 		return onset_ns;
 	return latest(history, first + longer - 1)->start_ns;
 }

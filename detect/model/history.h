@@ -63,6 +63,9 @@ uint64_t nt_history_start(const struct nt_history *history, uint32_t rounds);
 /* Mean step time of `rounds` rounds, each at most most_ns, `later` before the last; 0: too few. */
 struct nt_history_mean nt_history_mean(const struct nt_history *history, uint32_t later,
 				       uint32_t rounds, double most_ns);
+/* Standard error of the difference of two such means, of n and m rounds. */
+double nt_history_error(const struct nt_history_mean *a, uint32_t n,
+			const struct nt_history_mean *b, uint32_t m);
 /* Rounds since onset_ns. */
 uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onset_ns);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
@@ -71,7 +74,7 @@ double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, do
 			 double most_ns);
 /*
  * Evidence accumulates with a delay: returns when steps first became as long as since onset_ns. Not
- * before least_ns; onset_ns if too little history precedes it.
+ * before least_ns; onset_ns if too little history precedes it, or if that may be chance.
  */
 uint64_t nt_history_onset(const struct nt_history *history, uint64_t onset_ns, uint64_t least_ns);
 /*

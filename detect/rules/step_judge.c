@@ -346,7 +346,7 @@ static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns, 
 	longer = part_beyond(&now, step->past.value_centre, error);
 	if (before < NT_PAST_FEW)
 		return longer;
-	error = fmax(now.sigma_ns, was.sigma_ns) * hypot(1.0 / sqrt(n), 1.0 / sqrt(before));
+	error = nt_history_error(&now, n, &was, before);
 	return fmax(longer, part_beyond(&now, was.step_ns, error));
 }
 

@@ -228,10 +228,7 @@ static uint32_t count_rounds(const struct nt_detect *detect)
 		       : 0;
 }
 
-/*
- * The part of the time of these rounds beyond the first ones, 0 if it is within the error of both.
- * The larger spread is taken for both: few rounds may hold no hiccup by chance.
- */
+/* The part of the time of these rounds beyond the first ones, 0 if it is within the error of both. */
 static double lost_part(struct nt_detect_step *step, uint32_t rounds)
 {
 	struct nt_history_mean now, half[2];
@@ -248,8 +245,7 @@ static double lost_part(struct nt_detect_step *step, uint32_t rounds)
 	now = mean_of(step, 0, rounds);
 	half[0] = mean_of(step, rounds / 2, rounds - rounds / 2);
 	half[1] = mean_of(step, 0, rounds / 2);
-	error = fmax(now.sigma_ns, step->first.sigma_ns) *
-		sqrt(1.0 / NT_PAST_WINDOWS + 1.0 / rounds);
+	error = nt_history_error(&now, rounds, &step->first, NT_PAST_WINDOWS);
 	/* In both halves: it lasts, and other rules had the time to find a culprit. */
 	if (now.step_ns - step->first.step_ns <= NT_LOST_ERRORS * error ||
 	    fmin(half[0].step_ns, half[1].step_ns) - step->first.step_ns <

@@ -135,6 +135,26 @@ static void a_stall_or_noise_before_the_evidence_is_not_of_the_fault(void **stat
 	assert_true(nt_history_onset(&history, 600, 0) == 600);
 }
 
+static void a_few_rounds_that_are_long_by_chance_are_not_of_the_fault(void **state)
+{
+	static const double random[] = {9.0, 13.0, 8.0, 11.0, 12.0, 7.0, 10.0, 14.0, 8.0, 11.0};
+	struct nt_history history = {0};
+
+	(void)state;
+	/* Lengths that vary by a fifth, of which the last three before the evidence are long. */
+	for (uint32_t i = 0; i < 30; i++)
+		add(&history, i, i + 1, random[i % 10]);
+	add(&history, 30, 33, 13.0);
+	for (uint32_t i = 33; i < 46; i++)
+		add(&history, i, i + 1, 1.15 * random[i % 10]);
+	assert_true(nt_history_onset(&history, 3300, 0) == 3300);
+	/* A change beyond that is one. */
+	history = (struct nt_history){0};
+	for (uint32_t i = 0; i < 46; i++)
+		add(&history, i, i + 1, (i < 30 ? 1.0 : 2.0) * random[i % 10]);
+	assert_true(nt_history_onset(&history, 3600, 0) == 3000);
+}
+
 static void long_steps_before_many_short_ones_are_another_phase(void **state)
 {
 	struct nt_history history = {0};
@@ -419,6 +439,7 @@ int main(void)
 		cmocka_unit_test(three_of_four_rounds_took_longer),
 		cmocka_unit_test(rounds_that_were_as_long_before_the_evidence_are_of_the_fault),
 		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
+		cmocka_unit_test(a_few_rounds_that_are_long_by_chance_are_not_of_the_fault),
 		cmocka_unit_test(long_steps_before_many_short_ones_are_another_phase),
 		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
 		cmocka_unit_test(calls_that_come_in_bursts_are_of_the_same_steps),
