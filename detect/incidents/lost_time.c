@@ -352,6 +352,20 @@ static double cost_of(const struct nt_detect *detect, const struct nt_detect_inc
 			     NT_LOST_TIME_MOST);
 }
 
+/* What a step costs beyond clean_ns by the own evidence. */
+static double own_excess(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			 double clean_ns)
+{
+	const double cost = cost_of(detect, incident);
+
+	return clean_ns * cost / (1.0 - cost);
+}
+
+static double most_times(const struct nt_detect *detect, const struct nt_detect_incident *incident)
+{
+	return is_lasting(detect, incident) ? NT_LOST_TIME_LASTING : NT_LOST_TIME_TIMES;
+}
+
 /*
  * The most that a step may cost beyond clean_ns, in terms of the own evidence.
  * A round with a checkpoint or an evaluation takes longer for that.
@@ -359,10 +373,22 @@ static double cost_of(const struct nt_detect *detect, const struct nt_detect_inc
 static double most_excess(const struct nt_detect *detect, const struct nt_detect_incident *incident,
 			  double clean_ns)
 {
-	const double cost = cost_of(detect, incident);
+	return most_times(detect, incident) * own_excess(detect, incident, clean_ns);
+}
 
-	return (is_lasting(detect, incident) ? NT_LOST_TIME_LASTING : NT_LOST_TIME_TIMES) *
-	       clean_ns * cost / (1.0 - cost);
+/*
+ * The mean step before. A stall counts as much as it would since: there the fault takes its part of
+ * most_excess(). A median would charge the fault with the stalls that the job has anyway.
+ */
+static double mean_before(const struct nt_detect *detect, const struct nt_detect_incident *incident,
+			  uint64_t onset_ns)
+{
+	const struct nt_history *history = &detect->step.history;
+	const double usual_ns = nt_history_before(history, onset_ns);
+
+	return nt_history_before_mean(history, onset_ns,
+				      usual_ns + (most_times(detect, incident) - 1.0) *
+							 own_excess(detect, incident, usual_ns));
 }
 
 void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident)
@@ -382,7 +408,7 @@ void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_inc
 			level_ns > detect->step.charged_ns ? level_ns : detect->step.charged_ns);
 	since = nt_history_since(history, onset_ns);
 	*lost_time = (struct nt_lost_time){
-		.before_ns = nt_history_before(history, onset_ns),
+		.before_ns = mean_before(detect, incident, onset_ns),
 		.first = history->steps - since.steps,
 		.steps = since.steps,
 		.step_ns = since.step_ns,

@@ -54,6 +54,23 @@ double nt_history_before(const struct nt_history *history, uint64_t onset_ns)
 	return n < NT_PAST_FEW ? 0.0 : nt_stats_median_of(step, n);
 }
 
+double nt_history_before_mean(const struct nt_history *history, uint64_t onset_ns, double most_ns)
+{
+	double steps = 0.0, step_ns = 0.0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < history->count && n < NT_HISTORY_BEFORE; i++) {
+		const struct nt_history_round *round = latest(history, i);
+
+		if (round->start_ns >= onset_ns)
+			continue;
+		steps += round->steps;
+		step_ns += round->steps * fmin(round->step_ns, most_ns);
+		n++;
+	}
+	return n < NT_PAST_FEW || steps <= 0.0 ? 0.0 : step_ns / steps;
+}
+
 bool nt_history_same_unit(const struct nt_history *history, uint64_t onset_ns)
 {
 	/* Medians: a round that holds an evaluation has more calls. */

@@ -49,8 +49,10 @@ void nt_history_add(struct nt_history *history, const struct nt_history_round *r
  * counting.
  */
 void nt_history_forget(struct nt_history *history, uint64_t now_ns);
-/* Step time in the last rounds before onset_ns; 0: too few rounds. */
+/* Median step time in the last rounds before onset_ns; 0: too few rounds. */
 double nt_history_before(const struct nt_history *history, uint64_t onset_ns);
+/* Mean step time in the same rounds, each at most most_ns; 0: too few rounds. */
+double nt_history_before_mean(const struct nt_history *history, uint64_t onset_ns, double most_ns);
 /*
  * Whether steps since onset_ns hold about as many calls as those before. Else some ranks count other
  * steps, and the two times cannot be compared.

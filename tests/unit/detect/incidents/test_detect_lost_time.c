@@ -151,11 +151,40 @@ static void a_fault_after_another_costs_no_time_before_it(void **state)
 	sim_free(&sim);
 }
 
+/* All ranks stall in every fifth round, before the fault and since. */
+static void stalls_that_the_job_has_anyway_cost_the_fault_nothing(void **state)
+{
+	struct nt_detect *detect = sim_detect();
+	double device, host, with = 0.0, without = 0.0;
+	struct sim sim;
+
+	(void)state;
+	sim_init(&sim, 8, 66);
+	sim.jitter = 0.01;
+	device = sim.rank[3].device;
+	host = sim.rank[0].host;
+	for (uint32_t i = 0; i < 120; i++) {
+		for (uint32_t j = 0; j < 8; j++)
+			sim.rank[j].host = host + (i % 5 ? 0.0 : 0.2 * sim_work(&sim).step);
+		without += i >= 60 ? sim_work(&sim).step : 0.0;
+		sim.rank[3].device = device * (i >= 60 ? 1.2 : 1.0);
+		with += i >= 60 ? sim_work(&sim).step : 0.0;
+		sim_pass(&sim, detect, 1);
+		sim.rank[3].device = device;
+	}
+	assert_names_rank(sim_firing(detect, 0), 3);
+	assert_true(fabs(sim_firing(detect, 0)->slowdown - with / without) <
+		    0.1 * (with / without - 1.0));
+	sim_free(&sim);
+	nt_detect_free(detect);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slowdown_is_that_of_the_steps),
 		cmocka_unit_test(a_fault_in_half_of_the_steps_was_always_there),
+		cmocka_unit_test(stalls_that_the_job_has_anyway_cost_the_fault_nothing),
 		cmocka_unit_test(a_longer_role_bounds_what_a_culprit_costs),
 		cmocka_unit_test(a_fault_after_a_change_of_all_costs_what_it_adds),
 		cmocka_unit_test(a_fault_after_another_costs_no_time_before_it),

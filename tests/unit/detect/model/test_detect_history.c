@@ -155,6 +155,22 @@ static void a_few_rounds_that_are_long_by_chance_are_not_of_the_fault(void **sta
 	assert_true(nt_history_onset(&history, 3600, 0) == 3000);
 }
 
+static void a_stall_before_counts_as_much_as_one_since(void **state)
+{
+	struct nt_history history = {0};
+
+	(void)state;
+	assert_true(nt_history_before_mean(&history, 1000, 100.0) == 0.0);
+	add(&history, 0, 2, 10.0);
+	assert_true(nt_history_before_mean(&history, 1000, 100.0) == 0.0);
+	add(&history, 2, 19, 10.0);
+	add(&history, 19, 20, 500.0);
+	add(&history, 20, 25, 15.0);
+	assert_true(fabs(nt_history_before_mean(&history, 2000, 30.0) - 11.0) < 1e-9);
+	assert_true(fabs(nt_history_before_mean(&history, 2000, INFINITY) - 34.5) < 1e-9);
+	assert_true(nt_history_before_mean(&history, 1900, 30.0) == 10.0);
+}
+
 static void long_steps_before_many_short_ones_are_another_phase(void **state)
 {
 	struct nt_history history = {0};
@@ -440,6 +456,7 @@ int main(void)
 		cmocka_unit_test(rounds_that_were_as_long_before_the_evidence_are_of_the_fault),
 		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
 		cmocka_unit_test(a_few_rounds_that_are_long_by_chance_are_not_of_the_fault),
+		cmocka_unit_test(a_stall_before_counts_as_much_as_one_since),
 		cmocka_unit_test(long_steps_before_many_short_ones_are_another_phase),
 		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
 		cmocka_unit_test(calls_that_come_in_bursts_are_of_the_same_steps),
