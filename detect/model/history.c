@@ -152,6 +152,66 @@ uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onse
 	return n;
 }
 
+/* The rounds that exceed the limit by the most in a row, latest first; each counts as up to two. */
+static void find_longest(const struct nt_history *history, double limit, uint32_t *ret_from,
+			 uint32_t *ret_until)
+{
+	double sum = 0.0, most = 0.0;
+	uint32_t begin = 0;
+
+	*ret_from = *ret_until = 0;
+	for (uint32_t i = 0; i < history->count; i++) {
+		sum += fmin(latest(history, i)->step_ns, 2.0 * limit) - limit;
+		if (sum <= 0.0) {
+			sum = 0.0;
+			begin = i + 1;
+		}
+		if (sum > most) {
+			most = sum;
+			*ret_from = begin;
+			*ret_until = i + 1;
+		}
+	}
+}
+
+bool nt_history_find_stretch(const struct nt_history *history, double least,
+			     struct nt_history_stretch *ret_stretch)
+{
+	double in[NT_HISTORY_ROUNDS], out[NT_HISTORY_ROUNDS], usual;
+	struct nt_history_sum within = {0}, others = {0};
+	uint32_t from, until, n = 0, m = 0;
+
+	for (uint32_t i = 0; i < history->count; i++)
+		out[i] = latest(history, i)->step_ns;
+	usual = nt_stats_median_of(out, history->count);
+	find_longest(history, (1.0 + least) * usual, &from, &until);
+	if (from >= until || until + NT_PAST_FEW > history->count)
+		return false;
+	for (uint32_t i = 0; i < history->count; i++) {
+		const struct nt_history_round *round = latest(history, i);
+		const bool is_in = i >= from && i < until;
+		struct nt_history_sum *sum = is_in ? &within : &others;
+		const double step_ns = fmin(round->step_ns, NT_UNDECIDED_MOST * usual);
+
+		*(is_in ? &in[n++] : &out[m++]) = step_ns;
+		sum->steps += round->steps;
+		sum->step_ns += round->steps * step_ns;
+	}
+	if (within.steps <= 0.0 || others.steps <= 0.0 ||
+	    nt_stats_quantile_of(in, n, NT_WIDE_ROUNDS) <=
+		    nt_stats_quantile_of(out, m, 1.0 - NT_WIDE_ROUNDS))
+		return false;
+	usual = others.step_ns / others.steps;
+	*ret_stretch = (struct nt_history_stretch){
+		.onset_ns = latest(history, until - 1)->start_ns,
+		.rounds = n,
+		.step_ns = within.step_ns / within.steps,
+		.usual_ns = usual,
+		.lost = (within.step_ns - within.steps * usual) / (within.step_ns + others.step_ns),
+	};
+	return true;
+}
+
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns)
 {
 	struct nt_history_sum sum = {0};

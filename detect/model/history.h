@@ -39,6 +39,14 @@ struct nt_history_mean {
 	double step_ns, sigma_ns;
 };
 
+/* Rounds in a row that are longer than the others: means of both. */
+struct nt_history_stretch {
+	uint64_t onset_ns;
+	uint32_t rounds;
+	double step_ns, usual_ns;
+	double lost; /* the part of the time of all rounds that their excess is */
+};
+
 /* Steps of the last round; 0: there is none. */
 double nt_history_last_steps(const struct nt_history *history);
 /* Mean steps of the rounds; 0: there is none. */
@@ -70,6 +78,13 @@ double nt_history_error(const struct nt_history_mean *a, uint32_t n,
 			const struct nt_history_mean *b, uint32_t m);
 /* Rounds since onset_ns. */
 uint32_t nt_history_rounds_since(const struct nt_history *history, uint64_t onset_ns);
+/*
+ * The longest stretch by its excess over the median round, which each of its rounds exceeds by about
+ * `least` of it. False: three of four of its rounds do not exceed three of four others, or it begins with
+ * the first rounds, which may be those of a warm-up.
+ */
+bool nt_history_find_stretch(const struct nt_history *history, double least,
+			     struct nt_history_stretch *ret_stretch);
 struct nt_history_sum nt_history_since(const struct nt_history *history, uint64_t onset_ns);
 /* What the steps since onset_ns took beyond clean_ns each, in a round at most most_ns a step. */
 double nt_history_excess(const struct nt_history *history, uint64_t onset_ns, double clean_ns,

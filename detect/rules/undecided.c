@@ -333,11 +333,34 @@ int nt_undecided_check(struct nt_detect *detect, const struct nt_frame *frame)
 	return open ? nt_incidents_close(detect, NT_FAMILY_UNDECIDED) : 0;
 }
 
+/*
+ * A recording may be too short for a past of its own, and hold what is over: finds the stretch of rounds
+ * that are longer than those around it. False: there is none, or too little is lost.
+ */
+static bool find_stretch(const struct nt_detect *detect, struct loss *ret_loss)
+{
+	const struct nt_history *history = &detect->step.history;
+	struct nt_history_stretch stretch;
+
+	if (!nt_history_find_stretch(history, NT_LOST_SHARE, &stretch) ||
+	    stretch.rounds < NT_STRETCH_LEAST || stretch.lost < NT_LOST_SHARE)
+		return false;
+	*ret_loss = (struct loss){
+		.onset_ns = stretch.onset_ns,
+		.windows = stretch.rounds,
+		.usual_ns = stretch.usual_ns,
+		.part = 1.0 - stretch.usual_ns / stretch.step_ns,
+		.at_end = true,
+	};
+	return true;
+}
+
 int nt_undecided_remark(struct nt_detect *detect)
 {
 	const struct nt_detect_rank *rank = find_marked(detect, NT_FAR_RATE_FAULTY, true);
 	const struct nt_detect_step *step = &detect->step;
 	const double lost = nt_cusum_cost(&step->level);
+	struct loss loss;
 
 	if (detect->incidents.opens || step->said_ns)
 		return 0;
@@ -353,5 +376,5 @@ int nt_undecided_remark(struct nt_detect *detect)
 						 .part = lost,
 						 .at_end = true,
 					 });
-	return 0;
+	return find_stretch(detect, &loss) ? raise_job(detect, &loss) : 0;
 }

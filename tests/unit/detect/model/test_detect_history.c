@@ -171,6 +171,37 @@ static void a_stall_before_counts_as_much_as_one_since(void **state)
 	assert_true(nt_history_before_mean(&history, 1900, 30.0) == 10.0);
 }
 
+/* Rounds 16 to 24 of 35 take longer. */
+static void a_stretch_of_long_rounds_is_found(void **state)
+{
+	struct nt_history_stretch stretch;
+	struct nt_history history = {0};
+
+	(void)state;
+	assert_false(nt_history_find_stretch(&history, 0.1, &stretch));
+	add(&history, 0, 35, 10.0);
+	assert_false(nt_history_find_stretch(&history, 0.1, &stretch));
+	history = (struct nt_history){0};
+	add(&history, 0, 16, 10.0);
+	add(&history, 16, 25, 16.0);
+	add(&history, 25, 35, 10.0);
+	assert_true(nt_history_find_stretch(&history, 0.1, &stretch));
+	assert_int_equal(stretch.onset_ns, 1600);
+	assert_int_equal(stretch.rounds, 9);
+	assert_true(fabs(stretch.step_ns - 16.0) < 1e-9 && fabs(stretch.usual_ns - 10.0) < 1e-9);
+	assert_true(fabs(stretch.lost - 54.0 / 404.0) < 1e-9);
+	/* A warm-up is none. */
+	history = (struct nt_history){0};
+	add(&history, 0, 9, 16.0);
+	add(&history, 9, 35, 10.0);
+	assert_false(nt_history_find_stretch(&history, 0.1, &stretch));
+	/* Nor are lengths that vary as much elsewhere. */
+	history = (struct nt_history){0};
+	for (uint32_t i = 0; i < 35; i++)
+		add(&history, i, i + 1, i % 2 || (i > 16 && i < 24) ? 16.0 : 10.0);
+	assert_false(nt_history_find_stretch(&history, 0.1, &stretch));
+}
+
 static void long_steps_before_many_short_ones_are_another_phase(void **state)
 {
 	struct nt_history history = {0};
@@ -457,6 +488,7 @@ int main(void)
 		cmocka_unit_test(a_stall_or_noise_before_the_evidence_is_not_of_the_fault),
 		cmocka_unit_test(a_few_rounds_that_are_long_by_chance_are_not_of_the_fault),
 		cmocka_unit_test(a_stall_before_counts_as_much_as_one_since),
+		cmocka_unit_test(a_stretch_of_long_rounds_is_found),
 		cmocka_unit_test(long_steps_before_many_short_ones_are_another_phase),
 		cmocka_unit_test(steps_that_were_not_counted_are_told_by_their_calls),
 		cmocka_unit_test(calls_that_come_in_bursts_are_of_the_same_steps),

@@ -74,6 +74,52 @@ static void a_recording_ends_with_what_it_has_too_little_of(void **state)
 	nt_detect_free(detect);
 }
 
+/* Plays a recording of 35 rounds of random lengths, of which nine are `times` longer on all ranks. */
+static size_t play_recording(double times, double random, uint64_t *ret_since_ns)
+{
+	struct nt_detect *detect = sim_detect();
+	const struct nt_finding *finding = NULL;
+	size_t findings = 0;
+	double device[4];
+	struct sim sim;
+
+	sim_init(&sim, 4, 64);
+	sim.jitter = 0.01;
+	for (uint32_t j = 0; j < 4; j++)
+		device[j] = sim.rank[j].device;
+	for (uint32_t i = 0; i < 35; i++) {
+		const double length = (i >= 16 && i < 25 ? times : 1.0) *
+				      (1.0 + random * (2.0 * sim_uniform(&sim) - 1.0));
+
+		for (uint32_t j = 0; j < 4; j++)
+			sim.rank[j].device = device[j] * length;
+		sim_pass(&sim, detect, 1);
+	}
+	assert_int_equal(sim_open(detect), 0);
+	assert_int_equal(nt_detect_remark(detect, &finding, &findings), 0);
+	*ret_since_ns = findings ? finding->since_ns : 0;
+	if (findings) {
+		assert_int_equal(finding->class, NT_CLASS_JOB_WIDE);
+		assert_int_equal(finding->culprits, 0);
+		assert_int_equal(finding->severity, NT_SEVERITY_INFO);
+	}
+	sim_free(&sim);
+	nt_detect_free(detect);
+	return findings;
+}
+
+static void a_recording_in_which_some_rounds_are_longer_is_remarked(void **state)
+{
+	uint64_t since_ns;
+
+	(void)state;
+	assert_int_equal(play_recording(2.0, 0.0, &since_ns), 1);
+	assert_true(since_ns > 0);
+	assert_int_equal(play_recording(1.0, 0.0, &since_ns), 0);
+	assert_int_equal(play_recording(1.0, 0.4, &since_ns), 0);
+	assert_int_equal(play_recording(1.2, 0.0, &since_ns), 0);
+}
+
 /* A pair of which rank 1's host works `host` longer and its device `device`, since the start. */
 static const struct nt_finding *play_pair(struct sim *sim, struct nt_detect *detect, double host,
 					  double device)
@@ -221,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rank_that_is_often_behind_is_noted),
 		cmocka_unit_test(a_recording_ends_with_what_it_has_too_little_of),
+		cmocka_unit_test(a_recording_in_which_some_rounds_are_longer_is_remarked),
 		cmocka_unit_test(of_two_hosts_the_one_that_works_longer_is_noted),
 		cmocka_unit_test(uneven_stages_do_not_hide_a_late_host),
 		cmocka_unit_test(lost_time_without_a_culprit_is_noted),
