@@ -385,10 +385,13 @@ static double mean_before(const struct nt_detect *detect, const struct nt_detect
 {
 	const struct nt_history *history = &detect->step.history;
 	const double usual_ns = nt_history_before(history, onset_ns);
+	const double mean_ns =
+		nt_history_before_mean(history, onset_ns,
+				       usual_ns + (most_times(detect, incident) - 1.0) *
+							  own_excess(detect, incident, usual_ns));
 
-	return nt_history_before_mean(history, onset_ns,
-				      usual_ns + (most_times(detect, incident) - 1.0) *
-							 own_excess(detect, incident, usual_ns));
+	/* In few rounds the first steps of the job would weigh too much. */
+	return mean_ns > 0.0 ? mean_ns : usual_ns;
 }
 
 void nt_lost_time_look_back(const struct nt_detect *detect, struct nt_detect_incident *incident)

@@ -68,7 +68,7 @@ double nt_history_before_mean(const struct nt_history *history, uint64_t onset_n
 		step_ns += round->steps * fmin(round->step_ns, most_ns);
 		n++;
 	}
-	return n < NT_PAST_FEW || steps <= 0.0 ? 0.0 : step_ns / steps;
+	return n < NT_HISTORY_BEFORE || steps <= 0.0 ? 0.0 : step_ns / steps;
 }
 
 bool nt_history_same_unit(const struct nt_history *history, uint64_t onset_ns)
