@@ -294,7 +294,7 @@ static bool is_host_in_longest(const struct nt_detect_rank *rank)
 	if (grown > 0.0)
 		cost = fmin(cost, grown);
 	return evidence->value[NT_STEP_METRIC_OWN_LONGEST] > 0.0 && cost > 0.0 &&
-	       excess_of(evidence, NT_STEP_METRIC_HOST) >= NT_EXPLAINS * cost;
+	       excess_of(evidence, NT_STEP_METRIC_HOST) >= NT_HOST_OVERLAPPED * cost;
 }
 
 /* Class of a rank with too much own work. */

@@ -257,6 +257,26 @@ static void half_on_the_device_is_compute(void **state)
 	IS(COMPUTE, NONE);
 }
 
+/* Own work that overlaps: its gaps are longer by half of what the device is slower. */
+static void slow_devices_with_longer_gaps_are_no_hosts(void **state)
+{
+	(void)state;
+	value[NT_STEP_METRIC_OWN_BLOCKED] = peers[NT_STEP_METRIC_OWN_BLOCKED] + 64;
+	value[NT_STEP_METRIC_OWN_LONGEST] = 100;
+	peers[NT_STEP_METRIC_HOST] = 100;
+	value[NT_STEP_METRIC_HOST] = 147;
+	IS(COMPUTE, NONE);
+	value[NT_STEP_METRIC_HOST] = 148;
+	IS(HOST, NONE);
+	/* Peers that wait show less: it costs no more than it grew by. */
+	rank->has_metric_mean = true;
+	rank->metric_mean[NT_STEP_METRIC_OWN] = value[NT_STEP_METRIC_OWN] - 32;
+	value[NT_STEP_METRIC_HOST] = 124;
+	IS(HOST, NONE);
+	value[NT_STEP_METRIC_HOST] = 123;
+	IS(COMPUTE, NONE);
+}
+
 static void the_first_that_explains_half_is_the_cause(void **state)
 {
 	(void)state;
@@ -545,6 +565,7 @@ int main(void)
 		CASE(half_of_what_it_is_worse_by_is_its_own_growth),
 		CASE(against_its_own_past_half_must_not_be_everybodys),
 		CASE(half_on_the_device_is_compute),
+		CASE(slow_devices_with_longer_gaps_are_no_hosts),
 		CASE(the_first_that_explains_half_is_the_cause),
 		CASE(a_quarter_more_bytes_are_more_bytes),
 		CASE(without_a_gpu_time_on_a_processor_is_computing),
