@@ -446,17 +446,14 @@ static bool may_be_late_host(const struct nt_detect *detect, const struct nt_det
 {
 	const struct nt_track *own = &rank->track[NT_SERIES_OWN];
 	const struct nt_group_past *past = detect->roles.group[rank->group].past;
-	double reference = 0.0;
+	const double least = NT_EXPLAINS * excess_of(&rank->evidence, NT_STEP_METRIC_HOST);
 
 	if (rank->tier != NT_FRAME_T2)
 		return true;
 	if (own->mode == NT_MODE_PEERS)
-		reference = own->peers;
-	else if (past && !nt_track_is_judged(own))
-		reference = past->apart_high;
-	return reference > 0.0 &&
-	       own->value - reference >=
-		       NT_EXPLAINS * excess_of(&rank->evidence, NT_STEP_METRIC_HOST);
+		return excess_of(&rank->evidence, NT_STEP_METRIC_OWN) >= least;
+	return past && past->apart_high > 0.0 && !nt_track_is_judged(own) &&
+	       own->value - past->apart_high >= least;
 }
 
 static int judge(struct nt_detect *detect, struct nt_detect_rank *rank)

@@ -402,9 +402,9 @@ static void host_work_counts_where_the_device_was_idle(void **state)
 	assert_null(judged());
 	/* Beside peers it is. */
 	own->mode = NT_MODE_PEERS;
-	own->peers = 1000;
+	value[NT_STEP_METRIC_OWN] = peers[NT_STEP_METRIC_OWN] + 32;
 	assert_non_null(judged());
-	own->value = 1031;
+	value[NT_STEP_METRIC_OWN] -= 1;
 	assert_null(judged());
 	rank->tier = NT_FRAME_T1;
 	/* A twentieth of the step is idle. */
