@@ -34,8 +34,7 @@ struct rank_ends {
 	uint64_t *end; /* by its own clock, ascending */
 	size_t ends;
 	size_t *place; /* of each end the common one, or SIZE_MAX */
-	uint64_t
-		*shift_ns; /* from its clock to that of the common ends, at each end; modulo 2^64 */
+	uint64_t *shift_ns; /* at each end, to the clock of the common ones; modulo 2^64 */
 	uint64_t *common_ns; /* of each common end the time by its own clock */
 	size_t from, to; /* the first and the last common end that it has */
 	bool is_known;

@@ -189,7 +189,7 @@ static double part_of_time(double mean, double floor, double share)
 	const double part = mean - floor * share;
 	const double slow = part / fmax(share, fabs(part));
 
-	return share > 0.0 ? part / (1.0 - slow + part) : part;
+	return share > 0.0 ? fmin(part / (1.0 - slow + part), NT_COST_MOST) : part;
 }
 
 /*

@@ -35,8 +35,7 @@ struct nt_detect {
 	uint32_t attempt;
 	uint64_t frames, start_ns, end_ns; /* of the last frame */
 	double window_ns; /* slow mean of the frames' lengths */
-	uint64_t began_ns
-		[NT_BEGAN_FRAMES]; /* start of the last frames, by number; 0: unknown; not saved */
+	uint64_t began_ns[NT_BEGAN_FRAMES]; /* by number; not saved, 0: unknown */
 	uint32_t expected_ranks;
 	struct nt_completeness gaps;
 	double threshold; /* alarm threshold of sums without adaptation */

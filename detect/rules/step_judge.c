@@ -326,8 +326,7 @@ static double part_beyond(const struct nt_history_mean *now, double was_ns, doub
 /*
  * The part of the time since onset_ns that the steps take beyond those before, 0 if it is within the error of
  * both: lengths may be random, and an onset is where a few long steps begin. The change may be older than the
- * sum that shows it, so that the first rounds count, too. *ret_step_ns: the mean
- * step since then.
+ * sum that shows it, so that the first rounds count, too. *ret_step_ns: the mean step since then.
  */
 static double longer_part(const struct nt_detect_step *step, uint64_t onset_ns, double *ret_step_ns)
 {
